@@ -1,0 +1,1 @@
+"""The command line: one file a verb. Heavy imports stand inside the verbs."""

@@ -1,0 +1,116 @@
+"""What the verbs share: the two streams, progress, tables, JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rejoinder.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+WIDTH = 80
+
+MetricsOption = Annotated[
+    list[str],
+    typer.Option("--metric", "-m", metavar="SPEC", help="A metric, such as 'bleu(n=2)'; repeat."),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Where to write; stdout by default."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout instead of a table.")]
+LanguageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--language", "-l", metavar="xx", help="Tokenizer and stemmer of this language (en, ja …)."
+    ),
+]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the resampling.")]
+ResamplesOption = Annotated[
+    int, typer.Option("--resamples", metavar="N", min=100, help="Bootstrap resamples.")
+]
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that never writes wider than a terminal window of 80 columns."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else WIDTH
+    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+
+
+def say(message: str) -> None:
+    """A message to the person at the terminal."""
+    console(stderr=True).print(message, markup=False, soft_wrap=True)
+
+
+def show(table: Table, *, stderr: bool = False) -> None:
+    console(stderr=stderr).print(table)
+
+
+def print_json(payload: Any) -> None:
+    import msgspec
+
+    # numpy's numbers are numbers too
+    encoded = msgspec.json.encode(payload, enc_hook=lambda number: number.item())
+    text = msgspec.json.format(encoded, indent=2)
+    sys.stdout.buffer.write(text + b"\n")
+    sys.stdout.buffer.flush()
+
+
+@contextlib.contextmanager
+def progress(what: str, fraction: Callable[[], float | None]) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, nothing elsewhere; call the result with the number of items done."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield lambda done: None
+        return
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[done]:>10,} items"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task(what, total=None, done=0)
+
+        def advance(done: int) -> None:
+            share = fraction()
+            bar.update(
+                task,
+                total=None if share is None else 1.0,
+                completed=share or 0.0,
+                done=done,
+            )
+
+        yield advance
+
+
+def check_output(path: Path | None, inputs: list[str]) -> None:
+    """Refuse, before any work, an output that would overwrite an input."""
+    if path is None or str(path) == "-":
+        return
+    for name in inputs:
+        if name != "-" and path.exists() and Path(name).exists() and path.samefile(name):
+            raise UsageError(f"{path}: the output would overwrite the input; choose another name")

@@ -1,0 +1,51 @@
+"""``rejoinder datasets``: judged sets of replies, as items."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rejoinder.cli.common import JsonOption, OutputOption, print_json, say, show
+
+app = typer.Typer(
+    help="List and export sets of replies that people have judged.", no_args_is_help=True
+)
+
+
+@app.command("list")
+def list_sets(json: JsonOption = False) -> None:
+    """The sets that can be exported, with source and licence."""
+    from dataclasses import asdict
+
+    from rejoinder.datasets import CATALOGUE
+
+    if json:
+        print_json({"datasets": [asdict(dataset) for dataset in CATALOGUE.values()]})
+        return
+    from rejoinder.report.tables import plain_table
+
+    table = plain_table("name", "what", "references", "licence at the source")
+    for dataset in CATALOGUE.values():
+        table.add_row(
+            dataset.name, dataset.description, " ".join(dataset.references), dataset.licence
+        )
+    show(table)
+
+
+@app.command("export")
+def export(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="See 'rejoinder datasets list'.")],
+    references: Annotated[
+        str, typer.Option("--references", metavar="KIND", help="single, multi or none.")
+    ] = "single",
+    output: OutputOption = None,
+) -> None:
+    """Write a judged set as items; the files are found through REJOINDER_DATA."""
+    from rejoinder.datasets import load
+    from rejoinder.io import open_output, write_jsonl
+
+    items = list(load(name, references))
+    with open_output(output) as stream:
+        write_jsonl(stream, items)
+    say(f"{name}: {len(items):,} items with {references} references")

@@ -1,0 +1,52 @@
+"""``rejoinder ls``: the metrics and tokenizers there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rejoinder.cli.common import JsonOption, print_json, show
+
+
+def ls(json: JsonOption = False) -> None:
+    """List metrics and tokenizers with their parameters."""
+    from rejoinder.registry import METRICS, TOKENIZERS
+
+    metrics = [_describe(name, METRICS.find(name)) for name in METRICS.names()]
+    tokenizers = [_describe(name, TOKENIZERS.find(name)) for name in TOKENIZERS.names()]
+    if json:
+        print_json({"metrics": metrics, "tokenizers": tokenizers})
+        return
+    from rejoinder.report.tables import plain_table
+
+    for title, rows in (("Metrics", metrics), ("Tokenizers", tokenizers)):
+        table = plain_table("name", "what", "parameters and defaults", title=title)
+        for row in rows:
+            settings = ", ".join(
+                key if value is None else f"{key}={value}"
+                for key, value in row["parameters"].items()
+            )
+            table.add_row(row["name"], row["summary"], settings)
+        show(table)
+
+
+def _describe(name: str, cls: type) -> dict[str, Any]:
+    from dataclasses import MISSING
+
+    from rejoinder.spec import parameters, print_value
+
+    def default(field: Any) -> str | None:
+        if field.default is MISSING:
+            return "(required)"
+        return None if field.default is None else print_value(field.default)
+
+    return {
+        "name": name,
+        "kind": getattr(cls, "kind", "tokenizer"),
+        "summary": getattr(cls, "summary", None) or _first_line(cls),
+        "needs": sorted(getattr(cls, "needs", ())),
+        "parameters": {key: default(field) for key, field in parameters(cls).items()},
+    }
+
+
+def _first_line(cls: type) -> str:
+    return (cls.__doc__ or "").strip().partition("\n")[0].rstrip(".")

@@ -1,0 +1,138 @@
+"""``rejoinder meta``: may this metric be trusted here?"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rejoinder.cli.common import (
+    JsonOption,
+    ResamplesOption,
+    SeedOption,
+    print_json,
+    say,
+    show,
+)
+
+if TYPE_CHECKING:
+    from rejoinder.meta.correlate import Correlations
+    from rejoinder.meta.curves import Point
+    from rejoinder.meta.study import Result, Study
+
+
+class Level(StrEnum):
+    item = "item"
+    context = "context"
+    system = "system"
+
+
+class Statistic(StrEnum):
+    spearman = "spearman"
+    pearson = "pearson"
+    kendall = "kendall"
+
+
+def meta(
+    items: Annotated[str, typer.Argument(metavar="ITEMS", help="Items with ratings, JSONL.")],
+    scores: Annotated[str, typer.Argument(metavar="SCORES", help="What 'score' wrote for them.")],
+    level: Annotated[Level, typer.Option("--level", help="What is correlated.")] = Level.item,
+    statistic: Annotated[
+        Statistic, typer.Option("--statistic", help="For 'is metric A better than B'.")
+    ] = Statistic.spearman,
+    human_system: Annotated[
+        str, typer.Option("--human-system", metavar="NAME", help="The system that is people.")
+    ] = "human",
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Correlation over the number of references too.")
+    ] = False,
+    draws: Annotated[
+        int, typer.Option("--draws", min=2, metavar="N", help="Random draws a point of --curve.")
+    ] = 20,
+    json: JsonOption = False,
+    resamples: ResamplesOption = 1000,
+    seed: SeedOption = 12345,
+) -> None:
+    """Correlate scores with what people said.
+
+    Intervals are bootstrapped over contexts, because replies to one context are not independent.
+    """
+    from rejoinder.io import read_items, read_scores
+    from rejoinder.meta.join import join
+    from rejoinder.meta.study import Settings, study
+
+    replies = list(read_items(items))
+    joined = join(replies, read_scores(scores), items_name=items, scores_name=scores)
+    settings = Settings(resamples, seed, statistic.value, human_system)
+    found = study(joined, level.value, settings)
+    curves = _curves(replies, found, draws, seed) if curve else {}
+    if json:
+        print_json(as_json(found, curves))
+        return
+    from rejoinder.report import agreement as tables
+
+    show(tables.correlation_table(found))
+    for table in (
+        tables.without_human_table(found, human_system),
+        tables.annotator_table(found),
+        tables.accuracy_table(found),
+        tables.difference_table(found),
+        *(tables.curve_table(name, points) for name, points in curves.items()),
+    ):
+        if table is not None:
+            show(table)
+    for name, reason in found.refused.items():
+        say(f"{name}: left out: {reason}")
+    if found.unrated:
+        say(f"{found.unrated:,} of {found.rated + found.unrated:,} have no rating")
+
+
+def _curves(replies: list[Any], found: Study, draws: int, seed: int) -> dict[str, list[Point]]:
+    from rejoinder.meta.curves import reference_curve
+    from rejoinder.metrics.request import requests
+
+    asked = requests(result.metric for result in found.results)
+    points = reference_curve(replies, asked.item_metrics, draws=draws, seed=seed)
+    return {request.label: row for request, row in zip(asked.items, points, strict=True)}
+
+
+def as_json(found: Study, curves: dict[str, list[Point]]) -> dict[str, Any]:
+    return {
+        "level": found.level,
+        "rated": found.rated,
+        "unrated": found.unrated,
+        "results": [_result(result) for result in found.results],
+        "refused": found.refused,
+        "differences": found.differences,
+        "humans": found.humans,
+        "curves": curves,
+    }
+
+
+def _result(result: Result) -> dict[str, Any]:
+    """The contract: statistics side by side in one flat object."""
+    extra = {
+        "without_human": _flat(result.without_human) if result.without_human else None,
+        "annotators": result.annotators,
+        "pairwise_accuracy": result.accuracy,
+    }
+    return {
+        "metric": result.metric,
+        "level": result.level,
+        "n": result.correlations.n,
+        "unscored": result.unscored,
+        **_flat(result.correlations, count=False),
+        **{key: value for key, value in extra.items() if value is not None},
+    }
+
+
+def _flat(correlations: Correlations, *, count: bool = True) -> dict[str, Any]:
+    flat: dict[str, Any] = {"n": correlations.n} if count else {}
+    for name in ("spearman", "pearson", "kendall"):
+        estimate = getattr(correlations, name)
+        known = estimate.low is not None
+        flat[name] = estimate.value
+        flat[f"{name}_p"] = estimate.p
+        flat[f"{name}_ci"] = [estimate.low, estimate.high] if known else None
+    return flat

@@ -1,0 +1,140 @@
+"""``rejoinder score``: items in, scores out, and a table of what they sum up to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rejoinder.cli.common import (
+    JsonOption,
+    LanguageOption,
+    MetricsOption,
+    OutputOption,
+    ResamplesOption,
+    SeedOption,
+    check_output,
+    print_json,
+    progress,
+    say,
+    show,
+)
+
+if TYPE_CHECKING:
+    from rejoinder.metrics.evaluate import Judged
+    from rejoinder.metrics.request import Requests
+    from rejoinder.metrics.summary import Summary
+
+
+def score(
+    items: Annotated[str, typer.Argument(metavar="ITEMS", help="JSONL, .gz, .zst, or - .")],
+    metric: MetricsOption,
+    output: OutputOption = None,
+    language: LanguageOption = None,
+    parts: Annotated[
+        bool, typer.Option("--parts", help="Write ingredients of scores too.")
+    ] = False,
+    json: JsonOption = False,
+    resamples: ResamplesOption = 1000,
+    seed: SeedOption = 12345,
+) -> None:
+    """Score replies with one or more metrics.
+
+    Scores go to FILE and a summary to stdout; without -o, scores go to stdout and the summary
+    to stderr.
+    """
+    from rejoinder.errors import UsageError
+    from rejoinder.io import JsonLines, open_output, read_items, write_jsonl
+    from rejoinder.items import Item
+    from rejoinder.metrics.evaluate import evaluate, judge_sets
+    from rejoinder.metrics.records import item_scores, set_scores
+    from rejoinder.metrics.request import requests
+    from rejoinder.metrics.summary import Summarizer
+
+    asked = requests(metric, language)
+    if json and output is None:
+        raise UsageError("--json prints the summary to stdout, where the scores go: add -o FILE")
+    check_output(output, [items])
+    source = JsonLines(items)
+    summarizer = Summarizer(asked.item_metrics, resamples=resamples, seed=seed)
+    kept: list[Item] = []
+    with (
+        open_output(output) as stream,
+        progress("scoring", lambda: source.fraction) as advance,
+    ):
+        done = 0
+        for batch, results in summarizer.watch(evaluate(read_items(source), asked.item_metrics)):
+            write_jsonl(stream, item_scores(asked.items, batch, results, parts=parts))
+            if asked.sets:
+                kept.extend(batch)
+            done += len(batch)
+            advance(done)
+        judged = judge_sets(kept, asked.set_metrics)
+        write_jsonl(stream, set_scores(asked.sets, judged))
+        summaries = summarizer.summaries()
+        refuse_hopeless(summaries)
+    if json:
+        print_json(as_json(asked, summaries, judged))
+    else:
+        print_tables(asked, summaries, judged, stderr=output is None)
+
+
+def refuse_hopeless(summaries: list[Summary]) -> None:
+    """A metric that could not read a single text was given the wrong tokenizer: say so."""
+    from rejoinder.errors import DataError
+
+    for metric in dict.fromkeys(row.metric for row in summaries):
+        mine = [row for row in summaries if row.metric == metric]
+        reasons = sum((Counter(row.unscored) for row in mine), Counter())
+        if not any(row.scored for row in mine):
+            reason = reasons.most_common(1)[0][0]
+            if reason.startswith("the tokenizer"):
+                raise DataError(f"{metric}: no item could be scored: {reason}")
+
+
+def print_tables(
+    asked: Requests, summaries: list[Summary], judged: list[Judged], *, stderr: bool
+) -> None:
+    from rejoinder.report.tables import judged_table, score_tables
+
+    for table in score_tables(asked.labels, summaries):
+        show(table, stderr=stderr)
+    if judged:
+        show(judged_table(asked.labels, judged), stderr=stderr)
+    reasons = Counter[tuple[str, str]]()
+    for row in summaries:
+        for reason, count in row.unscored.items():
+            reasons[str(row.metric), reason] += count
+    for (name, reason), count in reasons.items():
+        say(f"{name}: {count:,} unscored: {reason}")
+    for request in [*asked.items, *asked.sets]:
+        say(f"signature {request.metric.signature()}")
+
+
+def as_json(asked: Requests, summaries: list[Summary], judged: list[Judged]) -> dict[str, Any]:
+    labels = asked.labels
+    return {
+        "results": [
+            {
+                "metric": labels[row.metric],
+                "system": row.system,
+                "corpus": row.corpus,
+                "mean": row.mean,
+                "scored": row.scored,
+                "unscored": row.unscored,
+                "signature": row.metric.signature(),
+            }
+            for row in summaries
+        ]
+        + [
+            {
+                "metric": labels[row.metric],
+                "system": row.system,
+                "value": row.value,
+                "unscored": {} if row.reason is None else {row.reason: 1},
+                "signature": row.metric.signature(),
+            }
+            for row in judged
+        ]
+    }

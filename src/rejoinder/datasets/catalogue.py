@@ -1,0 +1,214 @@
+"""What there is: every judged set by name, with its source, licence and digests.
+
+A loader is named as ``module:function`` and imported when first used. It takes the paths of
+the set's files, in the order listed here, and yields rows (:mod:`rejoinder.datasets.source`).
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from rejoinder.datasets.source import File, Row, locate
+from rejoinder.errors import UsageError
+from rejoinder.items import Item, Reference
+from rejoinder.spec import did_you_mean
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One judged set."""
+
+    name: str
+    description: str
+    language: str
+    source: str
+    licence: str
+    citation: str
+    files: tuple[File, ...]
+    references: tuple[str, ...]
+    """Which of single, multi and none it offers."""
+    size: int
+    loader: str
+
+    def paths(self) -> list[Path]:
+        """Where the files are, each checked against its digest."""
+        return [locate(file, self.name, self.source) for file in self.files]
+
+    def rows(self) -> Iterator[Row]:
+        module, _, function = self.loader.partition(":")
+        loader = getattr(importlib.import_module(f"rejoinder.datasets.{module}"), function)
+        return cast(Callable[..., Iterator[Row]], loader)(*self.paths())
+
+
+_GUPTA = (
+    "Gupta et al. 2019, Investigating Evaluation of Open-Domain Dialogue Systems With Human"
+    " Generated Multiple References, SIGDIAL"
+)
+_HUANG = (
+    "Huang et al. 2020, GRADE: Automatic Graph-Enhanced Coherence Metric for Evaluating"
+    " Open-Domain Dialogue Systems, EMNLP"
+)
+_SAI = (
+    "Sai et al. 2020, Improving Dialog Evaluation with a Multi-reference Adversarial Dataset"
+    " and Large Scale Pretraining, TACL 8"
+)
+_INABA = (
+    "稲葉通将 2019, おーぷん2ちゃんねる対話コーパスを用いた用例ベース対話システム,"
+    " 人工知能学会 SIG-SLUD-B902-33"
+)
+_MULTIREF = "prakharguptaz/multirefeval on GitHub"
+_DAILYDIALOG = "none stated; DailyDialog itself is CC BY-NC-SA 4.0"
+
+_JUDGEMENTS = File(
+    "grade/judgements.jsonl",
+    "b72623af8e9d37d3c7debd675ac094cf9d4dffb1c40085976d88faf5b123811f",
+    "evaluation/human_score/human_judgement.json with the references added",
+)
+_RANKING = File(
+    "open2ch-ja/ranking.zip",
+    "73c2cec40ea4ddec091129b7630b6bbba9ebb61c3214216ef025c6d9a39235a9",
+    "ranking.zip",
+)
+
+
+def _grade(part: str, systems: int) -> Dataset:
+    return Dataset(
+        name=f"grade-{part}",
+        description=f"150 replies each of {systems} systems, 8 to 11 ratings from 1 to 5",
+        language="en",
+        source="li3cmz/GRADE on GitHub",
+        licence="none stated",
+        citation=_HUANG,
+        files=(_JUDGEMENTS,),
+        references=("single", "none"),
+        size=150 * systems,
+        loader=f"grade:{part}",
+    )
+
+
+def _plusplus(part: str, sha256: str, contexts: int) -> Dataset:
+    return Dataset(
+        name=f"dailydialog-plusplus-{part}",
+        description=f"5 good, 5 adversarial and 5 random replies to {contexts:,} contexts, 1 or 0",
+        language="en",
+        source="iitmnlp/Dialogue-Evaluation-with-BERT on GitHub",
+        licence="MIT",
+        citation=_SAI,
+        files=(
+            File(f"dailydialog-plusplus/{part}.jsonl", sha256, f"the {part} set as JSON lines"),
+        ),
+        references=("single", "multi", "none"),
+        size=15 * contexts,
+        loader="dailydialog_plusplus:read",
+    )
+
+
+def _open2ch(part: str) -> Dataset:
+    return Dataset(
+        name=f"open2ch-{part}",
+        description="the true reply and 9 random ones to 2,000 contexts of a board, 1 or 0",
+        language="ja",
+        source="1never/open2ch-dialogue-corpus on GitHub",
+        licence="Apache-2.0",
+        citation=_INABA,
+        files=(_RANKING,),
+        references=("single", "none"),
+        size=20_000,
+        loader=f"open2ch:{part}",
+    )
+
+
+_ALL = (
+    Dataset(
+        name="dailydialog-multiref",
+        description="replies of 5 systems to 100 contexts, averaged ratings from 1 to 5",
+        language="en",
+        source=_MULTIREF,
+        licence=_DAILYDIALOG,
+        citation=_GUPTA,
+        files=(
+            File(
+                "dailydialog-multiref/human_ratings.csv",
+                "55a7c5c01b22ebfed631b28eb0e658eaa9a300a05ef95c09a26853ba6eb45c37",
+                "multiref-dataset/mturk_rating_processed_output.csv",
+            ),
+        ),
+        references=("single", "multi", "none"),
+        size=500,
+        loader="dailydialog_multiref:rated",
+    ),
+    Dataset(
+        name="dailydialog-hred",
+        description="one system's replies to all turns of 1,000 test dialogues, not rated",
+        language="en",
+        source=_MULTIREF,
+        licence=_DAILYDIALOG,
+        citation=_GUPTA,
+        files=(
+            File(
+                "dailydialog-multiref/hred_outputs.txt",
+                "a15d1529350b739a7ed0e7862c71ae3ad53a5a35e8575ca6406a0b7cb2748596",
+                "Code/hredf.txt",
+            ),
+            File(
+                "dailydialog-multiref/single_reference.txt",
+                "37d6f4b259e7491a3aff0f0debad24b2651464ac1b1fa0477f7db587e9c9ee8e",
+                "Code/jsons/test.tgt",
+            ),
+            File(
+                "dailydialog-multiref/multireftest.json",
+                "4f487bda98be4f61bcacb2aa31e24cf01a840ebb8c1331caa1deb12c493878b6",
+                "multiref-dataset/multireftest.json",
+            ),
+        ),
+        references=("single", "multi", "none"),
+        size=6_740,
+        loader="dailydialog_multiref:hred",
+    ),
+    _grade("convai2", systems=4),
+    _grade("empathetic", systems=2),
+    _plusplus("dev", "afbdee92c9ab372f599c605609676fceba517f83286d58555f0404f4364b5bfa", 1_028),
+    _plusplus("test", "e8202c3d4b11008a13061b15c4d8ce1f6d05baa9104a9c1f5caa5450134522fa", 1_142),
+    _open2ch("dev"),
+    _open2ch("test"),
+)
+
+CATALOGUE = {dataset.name: dataset for dataset in _ALL}
+
+
+def names() -> list[str]:
+    return list(CATALOGUE)
+
+
+def find(name: str) -> Dataset:
+    """The set of that name; an unknown name is answered with the nearest ones."""
+    if name not in CATALOGUE:
+        raise UsageError(f"unknown dataset '{name}': {did_you_mean(name, CATALOGUE)}")
+    return CATALOGUE[name]
+
+
+def load(name: str, references: str = "single") -> Iterator[Item]:
+    """The items of a set, with its references.
+
+    ``single``, the default, is offered by every set: the one reply that was really given.
+    Wrong arguments and missing or other files are reported here, before the first item.
+    """
+    dataset = find(name)
+    if references not in dataset.references:
+        raise UsageError(
+            f"{name} does not offer references '{references}';"
+            f" it offers {', '.join(dataset.references)}"
+        )
+    return _with_references(dataset.rows(), references)
+
+
+def _with_references(rows: Iterator[Row], choice: str) -> Iterator[Item]:
+    for row in rows:
+        texts = {"single": row.single, "multi": row.multi, "none": []}[choice]
+        yield msgspec.structs.replace(row.item, references=[Reference(text) for text in texts])

@@ -1,0 +1,54 @@
+"""Sai et al. 2020: good, adversarially wrong and random replies to one context.
+
+A reply is never its own reference, compared as text: one context has the same good reply
+twice, and eleven wrong replies repeat a good one word for word. Those keep their label 0,
+as released. Two dev records have the same context and share its ``context_id``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from rejoinder.datasets.source import Row
+from rejoinder.io import JsonLines
+from rejoinder.items import Item
+
+
+class _Record(msgspec.Struct):
+    id: int
+    context: list[str]
+    positive_responses: list[str]
+    adversarial_negative_responses: list[str]
+    random_negative_responses: list[str]
+
+
+def read(records: Path) -> Iterator[Row]:
+    """Every reply of every record, good ones first."""
+
+    def convert(record: object) -> _Record:
+        return msgspec.convert(record, _Record)
+
+    contexts: dict[tuple[str, ...], str] = {}
+    for _, record in JsonLines(records).decode(convert):
+        context_id = contexts.setdefault(tuple(record.context), str(record.id))
+        good = record.positive_responses
+        kinds = {
+            "good": good,
+            "adversarial": record.adversarial_negative_responses,
+            "random": record.random_negative_responses,
+        }
+        for system, replies in kinds.items():
+            for number, reply in enumerate(replies, 1):
+                item = Item(
+                    id=f"{record.id}:{system}-{number}",
+                    response=reply,
+                    context=record.context,
+                    system=system,
+                    ratings=1.0 if system == "good" else 0.0,
+                    context_id=context_id,
+                )
+                others = [text for text in good if text != reply]
+                yield Row(item, others[:1], others)

@@ -1,0 +1,1 @@
+"""Replies written for the project, with made-up ratings: for the demo and the docs only."""

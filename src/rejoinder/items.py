@@ -1,0 +1,133 @@
+"""The vocabulary: a reply to be judged, its references, what people said of it, its scores.
+
+These types are the file formats (docs/formats.md). Everything about a reply travels in its
+item, weights inside the references, so that a step needs nothing but its input file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+UNNAMED = "(unnamed)"
+
+
+class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A reply that is known, or thought, to fit the context."""
+
+    text: str
+    weight: float | None = None
+    """How good it is, from -1 to 1; a reference without a weight counts fully, as 1."""
+    source: str | None = None
+    score: float | None = None
+
+
+Ratings = dict[str, float] | list[float] | float | None
+"""By identified annotators, by unidentified ones, or already averaged."""
+
+
+class Item(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One reply of one system to one context."""
+
+    id: str
+    response: str
+    context: list[str] = []
+    system: str = UNNAMED
+    references: list[Reference] = []
+    ratings: Ratings = None
+    context_id: str | None = None
+
+    @property
+    def group(self) -> str:
+        """What the item's context is called: replies to one context share it."""
+        return self.context_id if self.context_id is not None else "\n".join(self.context)
+
+    def rating(self) -> float | None:
+        """The average human rating, or None where nobody rated."""
+        match self.ratings:
+            case None:
+                return None
+            case dict() as by_annotator:
+                return _mean(by_annotator.values())
+            case list() as anonymous:
+                return _mean(anonymous)
+            case number:
+                return float(number)
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    listed = list(values)
+    return math.fsum(listed) / len(listed) if listed else None
+
+
+class Score(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One metric's word on one item, or on a set of replies (``level`` context or system).
+
+    Missing is not zero: ``value`` is None and ``unscored`` says why.
+    """
+
+    id: str
+    metric: str
+    value: float | None
+    signature: str = ""
+    parts: dict[str, float] | None = None
+    unscored: str | None = None
+    level: str = "item"
+    system: str | None = None
+
+
+def item_from(record: dict[str, Any]) -> Item:
+    """Convert a decoded JSON object, in our field names or in DSTC10's, to an item."""
+    if "dialogue_id" in record and "id" not in record:
+        record = _from_dstc10(record)
+    references = record.get("references")
+    if isinstance(references, list):
+        record["references"] = [{"text": r} if isinstance(r, str) else r for r in references]
+    elif isinstance(references, str):
+        raise msgspec.ValidationError("Expected a list, got one string - at `$.references`")
+    if isinstance(record.get("id"), int):
+        record["id"] = str(record["id"])
+    if isinstance(record.get("context_id"), int):
+        record["context_id"] = str(record["context_id"])
+    if isinstance(record.get("context"), str):
+        record["context"] = record["context"].split("\n")
+    if record.get("system", "") is None:
+        del record["system"]
+    item = msgspec.convert(record, Item)
+    for number, reference in enumerate(item.references):
+        if reference.weight is not None and not -1 <= reference.weight <= 1:
+            raise msgspec.ValidationError(
+                f"Expected a weight from -1 to 1, got {reference.weight:g}"
+                f" - at `$.references[{number}].weight`"
+            )
+    return item
+
+
+def _from_dstc10(record: dict[str, Any]) -> dict[str, Any]:
+    """DSTC10 track 5 names: dialogue_id, model, reference, annotations."""
+    out = dict(record)
+    dialogue = str(out.pop("dialogue_id"))
+    if (model := out.pop("model", None)) is not None:
+        out.setdefault("system", model)
+    out["id"] = f"{dialogue}:{model}" if model is not None else dialogue
+    out.setdefault("context_id", dialogue)
+    reference = out.pop("reference", None)
+    if reference is not None and "references" not in out:
+        out["references"] = [reference] if isinstance(reference, str) else reference
+    annotations = out.pop("annotations", None)
+    if "ratings" not in out and isinstance(annotations, dict):
+        out["ratings"] = _one_quality(annotations)
+    return out
+
+
+def _one_quality(annotations: dict[str, Any]) -> Any:
+    """DSTC10 rates several qualities; the overall one is what a single number stands for."""
+    if len(annotations) == 1:
+        return next(iter(annotations.values()))
+    for name, ratings in annotations.items():
+        if name.lower() == "overall":
+            return ratings
+    return None

@@ -1,0 +1,1 @@
+"""Compiled loops on integer arrays; the only modules that import numba."""

@@ -1,0 +1,120 @@
+"""METEOR's alignment: greedy, in stages, from the end of the texts; linear in their length."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@njit(cache=True)
+def _pile(keys, begin, length, taken, latest, before):
+    """Put the free reference positions on a pile for each key, the last position on top."""
+    for j in range(length):
+        if not taken[j]:
+            before[j] = latest[keys[begin + j]]
+            latest[keys[begin + j]] = j
+
+
+@njit(cache=True)
+def _clear(keys, begin, length, latest):
+    for j in range(length):
+        latest[keys[begin + j]] = -1
+
+
+@njit(cache=True)
+def _match_equal(keys, begin, length, r_begin, r_length, partner, taken, latest, before):
+    """Each free reply token, last one first, takes the last free reference token of its key."""
+    _pile(keys, r_begin, r_length, taken, latest, before)
+    for i in range(length - 1, -1, -1):
+        if partner[i] < 0:
+            key = keys[begin + i]
+            j = latest[key]
+            if j >= 0:
+                partner[i], taken[j], latest[key] = j, True, before[j]
+    _clear(keys, r_begin, r_length, latest)
+
+
+@njit(cache=True)
+def _match_synonyms(
+    keys, first, synonyms, begin, length, r_begin, r_length, partner, taken, latest, before
+):
+    """The same, where a reply token may take any of its synonyms: the one furthest right."""
+    _pile(keys, r_begin, r_length, taken, latest, before)
+    for i in range(length - 1, -1, -1):
+        if partner[i] < 0:
+            own = keys[begin + i]
+            best, key = -1, -1
+            for s in range(first[own], first[own + 1]):
+                if latest[synonyms[s]] > best:
+                    best, key = latest[synonyms[s]], synonyms[s]
+            if best >= 0:
+                partner[i], taken[best], latest[key] = best, True, before[best]
+    _clear(keys, r_begin, r_length, latest)
+
+
+@njit(cache=True)
+def _align(ids, stems, starts, first, synonyms, keys, replies, references):
+    pairs = replies.size
+    matches, chunks = np.zeros(pairs, np.int64), np.zeros(pairs, np.int64)
+    longest, r_longest = 0, 0
+    for pair in range(pairs):
+        longest = max(longest, starts[replies[pair] + 1] - starts[replies[pair]])
+        r_longest = max(r_longest, starts[references[pair] + 1] - starts[references[pair]])
+    latest = np.full(keys, -1, np.int64)
+    before = np.empty(r_longest, np.int64)
+    taken, partner = np.empty(r_longest, np.bool_), np.empty(longest, np.int64)
+
+    for pair in range(pairs):
+        begin, r_begin = starts[replies[pair]], starts[references[pair]]
+        length = starts[replies[pair] + 1] - begin
+        r_length = starts[references[pair] + 1] - r_begin
+        partner[:length], taken[:r_length] = -1, False
+        _match_equal(ids, begin, length, r_begin, r_length, partner, taken, latest, before)
+        _match_equal(stems, begin, length, r_begin, r_length, partner, taken, latest, before)
+        if synonyms.size:
+            _match_synonyms(
+                stems,
+                first,
+                synonyms,
+                begin,
+                length,
+                r_begin,
+                r_length,
+                partner,
+                taken,
+                latest,
+                before,
+            )
+        previous = -2
+        for i in range(length):
+            if partner[i] < 0:
+                previous = -2
+                continue
+            matches[pair] += 1
+            if partner[i] != previous + 1:
+                chunks[pair] += 1
+            previous = partner[i]
+    return matches, chunks
+
+
+def align(
+    ids: NDArray[np.int32],
+    stems: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    first: NDArray[np.int64],
+    synonyms: NDArray[np.int64],
+    keys: int,
+    replies: NDArray[np.int64],
+    references: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Matched tokens, and the chunks that they form, of each reply and its one reference.
+
+    ``stems`` runs parallel to ``ids``. Stem s has the synonyms
+    ``synonyms[first[s]:first[s + 1]]``; an empty array means no synonym stage. All ids and
+    stems are below ``keys``.
+
+    A stage costs one pass over either text, because the free reference positions of each
+    word are chained from the last to the first, as the greedy matching takes them.
+    """
+    return _align(ids, stems, starts, first, synonyms, keys, replies, references)

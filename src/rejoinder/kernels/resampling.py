@@ -1,0 +1,221 @@
+"""Correlations of resampled data, without materialising a single resample.
+
+A resample of n items is a row of n whole numbers: how often each item was drawn.  Every
+correlation below is computed from those counts alone, and equals the plain statistic on the
+array in which each item is repeated that often.  What does not change between resamples (the
+order of the values, which values are equal) is found once by the caller:
+
+- ``columns`` [m, n]: the values of m metrics
+- ``codes`` [m, n]: the dense rank of each value within its column, 0 for the smallest
+- ``orders`` [m, n]: the items of each column, smallest value first
+- ``counts`` [r, n]: the resamples
+
+Each kernel returns [m, r], with NaN wherever either side is constant in the resample.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int32]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """Numba's decorator with the type of the function kept.
+
+    Sums may be regrouped, so that they run in vector registers; NaN stays NaN.
+    """
+    regroup = {"reassoc", "contract", "nsz"}
+    return cast(F, njit(cache=True, nogil=True, fastmath=regroup)(function))
+
+
+@compiled
+def _constant(counts: Integers, values: NDArray[Any]) -> bool:
+    """Whether the drawn items all have one value; compares, since a variance is only near 0."""
+    first = -1
+    for i in range(counts.size):
+        if counts[i] > 0:
+            if first < 0:
+                first = i
+            elif values[i] != values[first]:
+                return False
+    return True
+
+
+@compiled
+def _ratio(covariance: float, variance_a: float, variance_b: float) -> float:
+    """A correlation within [-1, 1]; NaN if a variance has vanished by underflow."""
+    scale = np.sqrt(variance_a) * np.sqrt(variance_b)
+    if not scale > 0.0:
+        return np.nan
+    return float(min(1.0, max(-1.0, covariance / scale)))
+
+
+@compiled
+def pearson(counts: Integers, columns: Floats, human: Floats) -> Floats:
+    """Pearson's r from weighted moments, centred on the mean of each resample.
+
+    The textbook one-pass formula loses all digits when an outlier was not drawn, hence two passes.
+    """
+    m, n = columns.shape
+    out = np.empty((m, counts.shape[0]))
+    weights = np.empty(n)
+    pull = np.empty(n)
+    for r in range(counts.shape[0]):
+        total = 0.0
+        human_mean = 0.0
+        for i in range(n):
+            weights[i] = counts[r, i]
+            total += weights[i]
+            human_mean += weights[i] * human[i]
+        human_mean /= total
+        human_variance = 0.0
+        for i in range(n):
+            distance = human[i] - human_mean
+            pull[i] = weights[i] * distance
+            human_variance += pull[i] * distance
+        human_constant = _constant(counts[r], human)
+        for c in range(m):
+            if human_constant or _constant(counts[r], columns[c]):
+                out[c, r] = np.nan
+                continue
+            mean = 0.0
+            for i in range(n):
+                mean += weights[i] * columns[c, i]
+            mean /= total
+            variance = 0.0
+            covariance = 0.0
+            for i in range(n):
+                distance = columns[c, i] - mean
+                variance += weights[i] * distance * distance
+                covariance += pull[i] * distance
+            out[c, r] = _ratio(covariance, variance, human_variance)
+    return out
+
+
+@compiled
+def spearman(counts: Integers, codes: Integers, orders: Integers, human_codes: Integers) -> Floats:
+    """Spearman's rho: Pearson's r of the mid-ranks that the values have within each resample.
+
+    With b drawn items below a value and t at it, its mid-rank is b + (t + 1) / 2.  The mean rank of
+    all w drawn items is (w + 1) / 2, so twice the distance, 2 b + t - w, is a whole number, and all
+    sums are exact.
+    """
+    m, n = codes.shape
+    out = np.empty((m, counts.shape[0]))
+    last = np.ones((m, n), np.bool_)
+    for c in range(m):
+        for position in range(n - 1):
+            last[c, position] = codes[c, orders[c, position]] != codes[c, orders[c, position + 1]]
+    levels = human_codes.max() + 1
+    held = np.empty(levels)
+    distances = np.empty(levels)
+    pull = np.empty(n)
+    for r in range(counts.shape[0]):
+        held[:] = 0.0
+        for i in range(n):
+            held[human_codes[i]] += counts[r, i]
+        total = held.sum()
+        below = 0.0
+        human_variance = 0.0
+        for level in range(levels):
+            distances[level] = 2.0 * below + held[level] - total
+            human_variance += held[level] * distances[level] ** 2
+            below += held[level]
+        for i in range(n):
+            pull[i] = counts[r, i] * distances[human_codes[i]]
+        for c in range(m):
+            below = 0.0
+            tied = 0.0
+            tied_pull = 0.0
+            variance = 0.0
+            covariance = 0.0
+            for position in range(n):
+                i = orders[c, position]
+                tied += counts[r, i]
+                tied_pull += pull[i]
+                if last[c, position]:
+                    distance = 2.0 * below + tied - total
+                    variance += tied * distance * distance
+                    covariance += tied_pull * distance
+                    below += tied
+                    tied = 0.0
+                    tied_pull = 0.0
+            out[c, r] = _ratio(covariance, variance, human_variance)
+    return out
+
+
+@compiled
+def _prefix(tree: NDArray[np.int64], level: int) -> int:
+    """The sum of a Fenwick tree's levels below ``level``."""
+    found = 0
+    while level > 0:
+        found += tree[level]
+        level &= level - 1
+    return found
+
+
+@compiled
+def _add(tree: NDArray[np.int64], level: int, amount: int) -> None:
+    level += 1
+    while level < tree.size:
+        tree[level] += amount
+        level += level & -level
+
+
+@compiled
+def kendall(counts: Integers, codes: Integers, orders: Integers, human_codes: Integers) -> Floats:
+    """Kendall's tau-b, (C - D) / sqrt((P - T_metric) (P - T_human)), in O(n log h) a resample.
+
+    C and D are the concordant and discordant of the P pairs, T the pairs tied on one side; copies
+    of one item are tied on both.  Items enter in the order of the metric; a Fenwick tree over the h
+    distinct human values (usually few) tells how many of those already in lie below and above.
+    """
+    m, n = codes.shape
+    out = np.empty((m, counts.shape[0]))
+    levels = human_codes.max() + 1
+    tree = np.zeros(levels + 1, np.int64)
+    level_inside = np.empty(levels, np.int64)
+    held = np.empty(levels, np.int64)
+    for r in range(counts.shape[0]):
+        total = np.int64(counts[r].sum())
+        pairs = total * (total - 1) // 2
+        held[:] = 0
+        for i in range(n):
+            held[human_codes[i]] += counts[r, i]
+        human_ties = np.int64(0)
+        for level in range(levels):
+            human_ties += held[level] * (held[level] - 1) // 2
+        for c in range(m):
+            tree[:] = 0
+            level_inside[:] = 0
+            inside = np.int64(0)
+            surplus = np.int64(0)
+            ties = np.int64(0)
+            start = 0
+            while start < n:
+                stop = start
+                group = np.int64(0)
+                while stop < n and codes[c, orders[c, stop]] == codes[c, orders[c, start]]:
+                    i = orders[c, stop]
+                    if counts[r, i] > 0:
+                        below = _prefix(tree, human_codes[i])
+                        above = inside - below - level_inside[human_codes[i]]
+                        surplus += counts[r, i] * (below - above)
+                        group += counts[r, i]
+                    stop += 1
+                for position in range(start, stop):
+                    i = orders[c, position]
+                    if counts[r, i] > 0:
+                        _add(tree, human_codes[i], counts[r, i])
+                        level_inside[human_codes[i]] += counts[r, i]
+                ties += group * (group - 1) // 2
+                inside += group
+                start = stop
+            out[c, r] = _ratio(float(surplus), float(pairs - ties), float(pairs - human_ties))
+    return out

@@ -1,0 +1,140 @@
+"""Items and scores brought together as columns, with nothing missing unnoticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.errors import DataError
+from rejoinder.items import Item, Score
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Units:
+    """What is correlated: replies, contexts or systems, each with a rating and scores.
+
+    ``context`` groups units that must be resampled together; ``system`` says whose they are.
+    """
+
+    level: str
+    human: Floats
+    """[n] average rating; NaN where nobody rated."""
+    scores: dict[str, Floats]
+    """For each metric [n] its values; NaN where unscored."""
+    context: Ints
+    system: NDArray[np.str_]
+
+    def without(self, system: str) -> Units:
+        keep = self.system != system
+        scores = {name: values[keep] for name, values in self.scores.items()}
+        return Units(self.level, self.human[keep], scores, self.context[keep], self.system[keep])
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A scores file laid over its items file."""
+
+    items: Sequence[Item]
+    item_scores: dict[str, Floats]
+    context_scores: dict[str, dict[tuple[str, str], float]]
+    """For each set metric, values by (context, system)."""
+    system_scores: dict[str, dict[str, float]]
+    order: list[str]
+    """Metrics as they first appear in the scores file."""
+
+    @cached_property
+    def human(self) -> Floats:
+        ratings = [item.rating() for item in self.items]
+        return np.array([np.nan if rating is None else rating for rating in ratings])
+
+    @cached_property
+    def contexts(self) -> Ints:
+        return np.unique([item.group for item in self.items], return_inverse=True)[1]
+
+    @cached_property
+    def systems(self) -> NDArray[np.str_]:
+        return np.array([item.system for item in self.items])
+
+    def replies(self) -> Units:
+        return Units("item", self.human, self.item_scores, self.contexts, self.systems)
+
+    def sets(self) -> Units:
+        """One unit for each context and system: what set metrics judge."""
+        numbers: dict[tuple[str, str], list[int]] = {}
+        for number, item in enumerate(self.items):
+            numbers.setdefault((item.group, item.system), []).append(number)
+        chosen = [np.array(group) for group in numbers.values()]
+        scores = {
+            name: np.array([_mean(values[group]) for group in chosen])
+            for name, values in self.item_scores.items()
+        } | {
+            name: np.array([values.get(key, np.nan) for key in numbers])
+            for name, values in self.context_scores.items()
+        }
+        return Units(
+            "context",
+            np.array([_mean(self.human[group]) for group in chosen]),
+            {name: scores[name] for name in self.order},
+            np.array([self.contexts[group[0]] for group in chosen]),
+            np.array([system for _, system in numbers]),
+        )
+
+
+def _mean(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def join(
+    items: Sequence[Item], scores: Iterable[tuple[int, Score]], *, items_name: str, scores_name: str
+) -> Joined:
+    """Lay scores over items; ids of one file that the other does not know are an error."""
+    place = {item.id: number for number, item in enumerate(items)}
+    columns: dict[str, Floats] = {}
+    seen: dict[str, NDArray[np.bool_]] = {}
+    context_scores: dict[str, dict[tuple[str, str], float]] = {}
+    system_scores: dict[str, dict[str, float]] = {}
+    order: dict[str, None] = {}
+    for line, score in scores:
+        order.setdefault(score.metric)
+        value = np.nan if score.value is None else score.value
+        if score.level == "context":
+            context_scores.setdefault(score.metric, {})[score.id, score.system or ""] = value
+            continue
+        if score.level == "system":
+            system_scores.setdefault(score.metric, {})[score.id] = value
+            continue
+        if score.metric not in columns:
+            columns[score.metric] = np.full(len(items), np.nan)
+            seen[score.metric] = np.zeros(len(items), dtype=bool)
+        number = place.get(score.id)
+        if number is None:
+            raise DataError(
+                f"the item '{score.id}' is not in {items_name}; give the items that were scored",
+                path=scores_name,
+                line=line,
+            )
+        if seen[score.metric][number]:
+            raise DataError(
+                f"a second score of '{score.id}' by {score.metric}; expected one of each",
+                path=scores_name,
+                line=line,
+            )
+        seen[score.metric][number] = True
+        columns[score.metric][number] = value
+    for name, found in seen.items():
+        if not found.all():
+            missing = items[int(np.flatnonzero(~found)[0])].id
+            raise DataError(
+                f"{int((~found).sum())} of {len(items)} items, the first is '{missing}', have no"
+                f" score by {name} in {scores_name}; run 'rejoinder score' on this file",
+                path=items_name,
+            )
+    return Joined(items, columns, context_scores, system_scores, list(order))

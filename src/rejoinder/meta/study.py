@@ -1,0 +1,238 @@
+"""Agreement with people: every metric of a scores file against the ratings of its items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from rejoinder.errors import DataError
+from rejoinder.meta.correlate import Correlations, Statistic, correlate_many
+from rejoinder.meta.humans import Humans, against_each
+from rejoinder.meta.join import Floats, Joined, Units
+from rejoinder.meta.pairwise import pairwise_accuracy, tie_calibrated
+from rejoinder.meta.significance import perm_both, williams
+from rejoinder.meta.systems import FEWEST_SYSTEMS, correlate_systems
+
+HUMAN = "human"
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Pairs of replies to one context, ordered as people order them."""
+
+    pairs: int
+    plain: float
+    calibrated: float
+    threshold: float
+    """Scores this close count as tied; chosen on this very set, so ``calibrated`` is optimistic."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One metric's agreement with people."""
+
+    metric: str
+    level: str
+    unscored: int
+    correlations: Correlations
+    without_human: Correlations | None = None
+    """The same without the replies that people wrote, where there are any."""
+    annotators: dict[str, dict[str, float]] | None = None
+    """Highest and lowest correlation with a single annotator, where annotators are known."""
+    accuracy: Accuracy | None = None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Is the first metric better than the second? One-sided p-values."""
+
+    better: str
+    worse: str
+    n: int
+    statistic: Statistic
+    difference: float | None
+    perm_both: float | None
+    williams: float | None
+
+
+@dataclass(frozen=True)
+class Study:
+    level: str
+    rated: int
+    unrated: int
+    results: list[Result]
+    refused: dict[str, str]
+    differences: list[Difference]
+    humans: Humans | None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to resample, and which system is people."""
+
+    resamples: int = 1000
+    seed: int = 12345
+    statistic: Statistic = "spearman"
+    human_system: str = HUMAN
+
+
+def study(joined: Joined, level: str, settings: Settings) -> Study:
+    """Correlate every metric that has values at this level."""
+    units = joined.sets() if level == "context" else joined.replies()
+    rated = ~np.isnan(units.human)
+    if not rated.any():
+        raise DataError("no item has ratings; agreement with people needs the field 'ratings'")
+    if level == "system":
+        results, refused = _systems(joined, units, settings)
+        differences: list[Difference] = []
+    else:
+        results, refused = _units(joined, units, settings)
+        differences = _differences(units, [r.metric for r in results], settings)
+    if not results:
+        raise DataError("; ".join(f"{name}: {reason}" for name, reason in refused.items()))
+    return Study(
+        level,
+        int(rated.sum()),
+        int((~rated).sum()),
+        results,
+        refused,
+        differences,
+        Humans.of(joined.items),
+    )
+
+
+def _units(joined: Joined, units: Units, settings: Settings) -> tuple[list[Result], dict[str, str]]:
+    names = [name for name in joined.order if name in units.scores]
+    refused = {
+        name: "it judges sets of replies and has no value for one; use --level context or system"
+        for name in joined.order
+        if name not in units.scores
+    }
+    people = (units.system == settings.human_system).any()
+    everyone = correlate_units(units, names, settings)
+    systems_only = (
+        correlate_units(units.without(settings.human_system), names, settings) if people else {}
+    )
+    results = []
+    for name in names:
+        rated = ~np.isnan(units.human)
+        known = rated & ~np.isnan(units.scores[name])
+        results.append(
+            Result(
+                name,
+                units.level,
+                int((rated & ~known).sum()),
+                everyone[name],
+                systems_only.get(name),
+                against_each(joined.items, units.scores[name]) if units.level == "item" else None,
+                _accuracy(units, name, known),
+            )
+        )
+    return results, refused
+
+
+def correlate_units(
+    units: Units, names: Sequence[str], settings: Settings
+) -> dict[str, Correlations]:
+    """Correlations of each metric over the units that are rated and scored.
+
+    Metrics that scored the same units share their resamples.
+    """
+    found: dict[str, Correlations] = {}
+    by_mask: dict[bytes, list[str]] = {}
+    masks = {n: ~np.isnan(units.human) & ~np.isnan(units.scores[n]) for n in names}
+    for name in names:
+        by_mask.setdefault(masks[name].tobytes(), []).append(name)
+    for group in by_mask.values():
+        known = masks[group[0]]
+        correlations = correlate_many(
+            np.array([units.scores[name][known] for name in group]),
+            units.human[known],
+            clusters=units.context[known],
+            resamples=settings.resamples,
+            seed=settings.seed,
+        )
+        found.update(zip(group, correlations, strict=True))
+    return found
+
+
+def _accuracy(units: Units, name: str, known: np.ndarray) -> Accuracy | None:
+    scores, human, context = units.scores[name][known], units.human[known], units.context[known]
+    plain = pairwise_accuracy(scores, human, context)
+    best = tie_calibrated(scores, human, context)
+    if plain is None or best.accuracy is None or best.eps is None:
+        return None
+    return Accuracy(best.pairs, plain, best.accuracy, best.eps)
+
+
+def _differences(units: Units, names: Sequence[str], settings: Settings) -> list[Difference]:
+    """Every pair of metrics, over the units that both scored, the better one first."""
+    found = []
+    for first, second in combinations(names, 2):
+        a, b = units.scores[first], units.scores[second]
+        known = ~(np.isnan(units.human) | np.isnan(a) | np.isnan(b))
+        if known.sum() < 4:
+            continue
+        found.append(_difference(first, second, a[known], b[known], units.human[known], settings))
+    return found
+
+
+def _difference(
+    first: str, second: str, a: Floats, b: Floats, human: Floats, settings: Settings
+) -> Difference:
+    kind = settings.statistic
+    of_a, of_b = (
+        getattr(c, kind).value for c in correlate_many(np.array([a, b]), human, resamples=0)
+    )
+    if of_a is not None and of_b is not None and of_b > of_a:
+        first, second, a, b, of_a, of_b = second, first, b, a, of_b, of_a
+    between = getattr(correlate_many(a[np.newaxis], b, resamples=0)[0], kind).value
+    test = perm_both(a, b, human, statistic=kind, resamples=settings.resamples, seed=settings.seed)
+    return Difference(
+        first,
+        second,
+        human.size,
+        kind,
+        test.difference,
+        test.p,
+        None if kind == "kendall" else williams(of_a, of_b, between, human.size),
+    )
+
+
+def _systems(
+    joined: Joined, units: Units, settings: Settings
+) -> tuple[list[Result], dict[str, str]]:
+    everyone = sorted(set(units.system.tolist()))
+    if len(everyone) < FEWEST_SYSTEMS:
+        raise DataError(
+            f"a system-level correlation needs at least {FEWEST_SYSTEMS} systems, found"
+            f" {len(everyone)} ({', '.join(everyone)}): with two it is always +1 or -1;"
+            " use --level item"
+        )
+    bots = units.without(settings.human_system)
+    parted = FEWEST_SYSTEMS <= len(set(bots.system.tolist())) < len(everyone)
+    results, refused = [], {}
+    for name in joined.order:
+        whole = joined.system_scores.get(name)
+        scores = units.scores.get(name)
+        if scores is None and whole is None:
+            refused[name] = "it has no value for a system"
+            continue
+        unscored = (
+            int((np.isnan(scores) & ~np.isnan(units.human)).sum()) if scores is not None else 0
+        )
+        results.append(
+            Result(
+                name,
+                "system",
+                unscored,
+                correlate_systems(units, name, whole, settings.resamples, settings.seed),
+                correlate_systems(bots, name, whole, settings.resamples, settings.seed)
+                if parted
+                else None,
+            )
+        )
+    return results, refused

@@ -1,0 +1,1 @@
+"""Metrics, one small file each, and the one loop that scores."""

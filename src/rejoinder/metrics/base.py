@@ -1,0 +1,172 @@
+"""What a metric is.
+
+An **item metric** turns a batch into additive sufficient statistics, a row an item, and
+summed rows into a value: one row gives the item's score, the sum of all rows the corpus
+score, resampled sums the bootstrap. A **set metric** judges several replies together and
+does not add up over items.
+
+Parameters are the fields of a frozen dataclass; from them follow the spec syntax, the
+signature, the command line and the documentation. What applies to every metric (finding
+items that cannot be scored, pooling over references) is written here once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.metrics.batch import Batch, Floats
+from rejoinder.metrics.pooling import Pooling
+from rejoinder.metrics.tokenized import Tokenized
+from rejoinder.registry import METRICS
+from rejoinder.spec import Spec, parameters, spec_of
+from rejoinder.version import __version__
+
+Reasons = NDArray[np.object_]
+"""For each item None, or the reason why it can't be scored."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(ABC):
+    """What item metrics and set metrics share: a name, parameters, a signature."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    """One line for ``rejoinder ls``."""
+    needs: ClassVar[frozenset[str]] = frozenset({"references"})
+    best: ClassVar[float | None] = None
+    """The value of a reply that equals a reference; None where there is no such value."""
+
+    def spec(self) -> Spec:
+        return spec_of(self, self.name)
+
+    def __str__(self) -> str:
+        return str(self.spec())
+
+    def signature(self) -> str:
+        """All parameters and versions that decide the number."""
+        parts = [self.name]
+        parts += [f"{key}:{self._signed(key)}" for key in parameters(type(self))]
+        return "|".join([*parts, f"version:{__version__}"])
+
+    def _signed(self, key: str) -> str:
+        value = getattr(self, key)
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemMetric(Metric):
+    """A metric with a value for each reply.
+
+    A subclass writes :meth:`stats` and :meth:`finish`, and :meth:`reasons` where it can be
+    stopped by more than missing references. Callers use :meth:`rows` and :meth:`values`,
+    which also pool over references as ``refs`` says.
+    """
+
+    refs: Spec = Spec("max")
+
+    own_multireference: ClassVar[bool] = False
+    """``stats`` reads all references of an item at once; needed for ``refs=all``."""
+
+    def __post_init__(self) -> None:
+        _ = self.pooling
+
+    @cached_property
+    def pooling(self) -> Pooling:
+        return Pooling.of(self.refs, self.own_multireference)
+
+    @abstractmethod
+    def stats(self, batch: Batch) -> Floats:
+        """[n, d] additive statistics. Every item has a reference; just one, unless refs=all."""
+
+    @abstractmethod
+    def finish(self, rows: Floats) -> Floats:
+        """[..., d] → [...]: the value of summed statistics."""
+
+    def parts(self, rows: Floats) -> dict[str, Floats]:
+        """Named ingredients of the value, such as precision and recall; may be empty."""
+        return {}
+
+    def reasons(self, batch: Batch) -> Reasons:
+        """Why items can't be scored; None for those that can."""
+        found: Reasons = np.full(len(batch), None, object)
+        if "references" in self.needs:
+            found[batch.counts == 0] = "no references"
+        return found
+
+    def rows(self, batch: Batch) -> Floats:
+        """[n, d] statistics of each item, pooled over its references."""
+        return self.pooling.rows(batch, self.stats, self.finish)
+
+    def values(self, rows: Floats) -> Floats:
+        """The value of each row, or of a sum of rows."""
+        return self.pooling.finish(rows, self.finish)
+
+    def ingredients(self, rows: Floats) -> dict[str, Floats]:
+        """The parts of pooled rows; an average over references has none."""
+        return self.parts(rows) if self.pooling.keeps_rows else {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverlapMetric(Tokenized, ItemMetric):
+    """An item metric over tokens."""
+
+    best: ClassVar[float | None] = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.tokenizer
+
+    @property
+    def tokens_for_best(self) -> int:
+        """A reply that equals its reference reaches ``best`` from this many tokens on."""
+        return 1
+
+    def reasons(self, batch: Batch) -> Reasons:
+        found = super().reasons(batch)
+        problems = self.tokens(batch).problems
+        if problems:
+            for i in np.flatnonzero(np.isin(batch.reply, list(problems))):
+                found[i] = problems[int(batch.reply[i])]
+            owner = np.repeat(np.arange(len(batch)), batch.counts)
+            for j in np.flatnonzero(np.isin(batch.reference, list(problems))):
+                if found[owner[j]] is None:
+                    found[owner[j]] = problems[int(batch.reference[j])]
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetMetric(Metric):
+    """A metric of a set of replies: those of one system to one context, or to all.
+
+    ``pooled`` metrics put all replies of a system together for its value; the others
+    average over contexts.
+    """
+
+    pooled: ClassVar[bool] = False
+    fewest: ClassVar[int] = 1
+    """How many replies a context needs before the metric says anything about it."""
+
+    @abstractmethod
+    def measure(self, batch: Batch) -> float:
+        """The value of a set of replies."""
+
+    def reason(self, batch: Batch) -> str | None:
+        """Why this set can't be judged, or None."""
+        if len(batch) < self.fewest:
+            return f"fewer than {self.fewest} replies"
+        if "references" in self.needs and not batch.counts.any():
+            return "no references"
+        return None
+
+
+def make_metric(spec: str | Spec) -> Metric:
+    """The metric that a spec describes."""
+    return METRICS.make(spec)  # type: ignore[no-any-return]

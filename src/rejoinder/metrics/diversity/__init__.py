@@ -1,0 +1,1 @@
+"""Set metrics: how different several replies are."""

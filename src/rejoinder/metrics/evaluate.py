@@ -1,0 +1,107 @@
+"""The only scoring loop: items stream through in batches, all metrics in one pass.
+
+Item metrics see a batch at a time and keep nothing, so a file of any length passes through
+the same memory. Set metrics need all replies of a system together: :func:`judge_sets`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from rejoinder.items import Item
+from rejoinder.metrics.base import ItemMetric, Reasons, SetMetric
+from rejoinder.metrics.batch import Batch, Floats
+
+BATCH = 2048
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What one item metric says of one batch."""
+
+    metric: ItemMetric
+    values: Floats
+    """[n] the score of each item; NaN where unscored."""
+    rows: Floats
+    """[n, d] the statistics of each item; zero where unscored, so that they add up. Where not a
+    single item of the batch could be scored, d is 0."""
+    reasons: Reasons
+
+    @property
+    def scored(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        return np.array([reason is None for reason in self.reasons], dtype=bool)
+
+
+def evaluate(
+    items: Iterable[Item], metrics: Sequence[ItemMetric], *, batch_size: int = BATCH
+) -> Iterator[tuple[list[Item], list[Scored]]]:
+    """Score items as they come: for each batch its items, and a result for each metric."""
+    source = iter(items)
+    while chunk := list(islice(source, batch_size)):
+        batch = Batch.of(chunk)
+        yield chunk, [score_batch(metric, batch) for metric in metrics]
+
+
+def score_batch(metric: ItemMetric, batch: Batch) -> Scored:
+    reasons = metric.reasons(batch)
+    keep = np.flatnonzero([reason is None for reason in reasons])
+    whole = len(keep) == len(batch)
+    some = batch if whole else batch.take(keep)
+    rows = metric.rows(some) if len(keep) else np.zeros((0, 0))
+    values = metric.values(rows) if len(keep) else np.zeros(0)
+    if whole:
+        return Scored(metric, values, rows, reasons)
+    all_values = np.full(len(batch), np.nan)
+    all_values[keep] = values
+    all_rows = np.zeros((len(batch), rows.shape[1]))
+    all_rows[keep] = rows
+    return Scored(metric, all_values, all_rows, reasons)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one set metric says of one system."""
+
+    metric: SetMetric
+    system: str
+    value: float | None
+    reason: str | None
+    contexts: dict[str, float | str]
+    """For each context its value, or the reason why it has none."""
+
+
+def judge_sets(items: Sequence[Item], metrics: Sequence[SetMetric]) -> list[Judged]:
+    """Every set metric on every system, in the order in which systems appear."""
+    by_system: dict[str, dict[str, list[int]]] = {}
+    for number, item in enumerate(items):
+        by_system.setdefault(item.system, {}).setdefault(item.group, []).append(number)
+    whole = Batch.of(items)
+    return [
+        _judge_system(metric, system, groups, whole)
+        for metric in metrics
+        for system, groups in by_system.items()
+    ]
+
+
+def _judge_system(
+    metric: SetMetric, system: str, groups: dict[str, list[int]], whole: Batch
+) -> Judged:
+    contexts: dict[str, float | str] = {}
+    for context, numbers in groups.items():
+        batch = whole.take(np.array(numbers, np.int64))
+        reason = metric.reason(batch)
+        contexts[context] = metric.measure(batch) if reason is None else reason
+    values = [value for value in contexts.values() if not isinstance(value, str)]
+    if metric.pooled:
+        everything = whole.take(np.array([n for group in groups.values() for n in group], np.int64))
+        reason = metric.reason(everything)
+        value = metric.measure(everything) if reason is None else None
+        return Judged(metric, system, value, reason, contexts)
+    if not values:
+        reason = next((v for v in contexts.values() if isinstance(v, str)), "no replies")
+        return Judged(metric, system, None, reason, contexts)
+    return Judged(metric, system, float(np.mean(values)), None, contexts)

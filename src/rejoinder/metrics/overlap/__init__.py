@@ -1,0 +1,1 @@
+"""Word and character overlap with references."""

@@ -1,0 +1,78 @@
+"""From many references to one value, written once for every item metric.
+
+- ``all``: the metric has a multi-reference form of its own (BLEU's clipped counts).
+- ``max``: the best reference counts (Gupta et al. 2019, eq. 1). Its statistics are kept, so
+  the corpus value is that of all best references together.
+- ``mean``, ``top(k)``: the average over all, or over the k best. Averages of scores only add
+  up as averages: a row becomes (value, 1), and the corpus value is the mean over items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rejoinder.metrics.batch import Batch, Floats, Ints
+from rejoinder.spec import Spec
+
+Stats = Callable[[Batch], Floats]
+Finish = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class Pooling:
+    kind: str
+    k: int | None = None
+
+    @classmethod
+    def of(cls, refs: Spec, own_form: bool) -> Pooling:
+        match refs:
+            case Spec("all", ()) if own_form:
+                return cls("all")
+            case Spec("max" | "mean" as kind, ()):
+                return cls(kind)
+            case Spec("top", (("k", int(k)),)) if k >= 1 and not isinstance(k, bool):
+                return cls("top", k)
+        choices = "all, max, mean or top(k)" if own_form else "max, mean or top(k)"
+        raise ValueError(f"refs={refs} is not {choices}")
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Pooled rows are the metric's own statistics, not averages of values."""
+        return self.kind in ("all", "max")
+
+    def rows(self, batch: Batch, stats: Stats, finish: Finish) -> Floats:
+        if self.kind == "all":
+            return stats(batch)
+        rows = stats(batch.pairs())
+        values = finish(rows)
+        if self.kind == "max":
+            return rows[_best(values, batch.first)]
+        if self.kind == "mean":
+            means = np.add.reduceat(values, batch.first[:-1]) / batch.counts
+        else:
+            means = _mean_of_best(values, batch.first, self.k or 1)
+        return np.column_stack([means, np.ones(len(batch))])
+
+    def finish(self, rows: Floats, finish: Finish) -> Floats:
+        if self.keeps_rows:
+            return finish(rows)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(rows[..., 0] / rows[..., 1])
+
+
+def _best(values: Floats, first: Ints) -> Ints:
+    """The position of the highest value in each segment (the first one on a tie)."""
+    owner = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    order = np.lexsort((np.arange(len(values)), -values, owner))
+    return order[first[:-1]]
+
+
+def _mean_of_best(values: Floats, first: Ints, k: int) -> Floats:
+    owner = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    ranked = values[np.lexsort((-values, owner))]
+    rank = np.arange(len(values)) - first[:-1][owner]
+    kept = np.where(rank < k, ranked, 0.0)
+    return np.asarray(np.add.reduceat(kept, first[:-1]) / np.minimum(np.diff(first), k))

@@ -1,0 +1,87 @@
+"""What the user asked for: metrics by spec, with the defaults of a language filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rejoinder.errors import RejoinderError, UsageError
+from rejoinder.metrics.base import ItemMetric, Metric, SetMetric, make_metric
+from rejoinder.registry import METRICS
+from rejoinder.spec import Spec, parameters, parse
+from rejoinder.text.languages import Language, language
+
+
+@dataclass(frozen=True)
+class Request:
+    """A metric and the name under which its scores go: the spec as the user wrote it."""
+
+    label: str
+    metric: Metric
+
+
+@dataclass(frozen=True)
+class Requests:
+    items: list[Request]
+    sets: list[Request]
+
+    @property
+    def labels(self) -> dict[Metric, str]:
+        return {request.metric: request.label for request in [*self.items, *self.sets]}
+
+    @property
+    def item_metrics(self) -> list[ItemMetric]:
+        return [r.metric for r in self.items if isinstance(r.metric, ItemMetric)]
+
+    @property
+    def set_metrics(self) -> list[SetMetric]:
+        return [r.metric for r in self.sets if isinstance(r.metric, SetMetric)]
+
+
+def requests(specs: Iterable[str], language_code: str | None = None) -> Requests:
+    """Build every metric that was asked for; all that is wrong is reported at once."""
+    asked: dict[str, Request] = {}
+    problems: list[str] = []
+    missing: list[RejoinderError] = []
+    spoken = None
+    try:
+        spoken = language(language_code) if language_code else None
+    except UsageError as error:
+        problems.extend(error.messages)
+    for text in specs:
+        try:
+            spec = parse(text)
+            filled = with_language(spec, spoken) if spoken else spec
+            label = "".join(text.split()) if filled == spec else str(filled)
+            request = Request(label, make_metric(filled))
+            if label in asked:
+                problems.append(f"the metric '{label}' is asked for twice")
+            asked[label] = request
+        except UsageError as error:
+            problems.extend(error.messages)
+        except RejoinderError as error:
+            missing.append(error)
+    if problems:
+        raise UsageError(*problems)
+    if missing:
+        raise missing[0]
+    both = list(asked.values())
+    return Requests(
+        [r for r in both if isinstance(r.metric, ItemMetric)],
+        [r for r in both if isinstance(r.metric, SetMetric)],
+    )
+
+
+def with_language(spec: Spec, spoken: Language) -> Spec:
+    """The spec with the language's tokenizer and stemmer, where it sets none of its own."""
+    known = parameters(METRICS.find(spec.name))
+    given = dict(spec.params)
+    if "d" in known:
+        inner = given.get("d", known["d"].default)
+        inner = inner if isinstance(inner, Spec) else Spec(str(inner))
+        given["d"] = with_language(inner, spoken)
+    if "tok" in known:
+        given.setdefault("tok", parse(spoken.tokenizer))
+    if "stem" in known:
+        given.setdefault("stem", spoken.stemmer)
+    return Spec(spec.name, tuple(given.items()))

@@ -1,0 +1,1 @@
+"""Metrics that read the weights of references."""

@@ -1,0 +1,64 @@
+"""``delta-bleu``: BLEU over references that are known to be better or worse (Galley et al. 2015).
+
+    p_n = Σ_g max_{j: g ∈ r_j} w_j · min(#g(h), #g(r_j))  /  Σ_g max_j w_j · #g(h)
+
+with a weight w_j in [-1, 1] for each reference; an unweighted reference counts 1, and with
+unit weights the metric is BLEU. υBLEU (Tsuta et al. 2020) is this metric over references that
+were retrieved and rated by an evaluator: the weights travel inside the references.
+
+Choices that the papers leave open:
+
+- An n-gram that stands in bad references only adds a negative amount. Where the sum of an
+  order is not above zero, its precision is zero, and ``smooth`` applies as in BLEU.
+- Smoothing is scaled by max_j w_j, so that an unmatched order costs what it costs in BLEU;
+  unscaled, light weights would make it larger than 1.
+- An item none of whose references has a weight above zero has no positive denominator: it is
+  unscored, not zero.
+- ρ of the brevity penalty is taken over all references, as in BLEU.
+- Under ``refs=max``, ``mean`` and ``top(k)`` each reference stands alone, and its weight would
+  cancel out: there it scales the score, w_j · BLEU(h, r_j).
+
+>>> import rejoinder
+>>> good, bad = {"text": "the cat sat", "weight": 0.8}, {"text": "a dog ran", "weight": -0.5}
+>>> round(rejoinder.score_one("delta-bleu(n=1)", "the cat ran", [good, bad]), 4)
+0.4583
+"""
+
+# the example: (0.8 + 0.8 - 0.5) / (0.8 · 3) = 0.4583
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rejoinder.metrics.base import Reasons
+from rejoinder.metrics.batch import Batch, Floats
+from rejoinder.metrics.overlap.bleu import Bleu
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeltaBleu(Bleu):
+    name: ClassVar[str] = "delta-bleu"
+    summary: ClassVar[str] = "BLEU over references with weights from -1 to 1"
+    needs: ClassVar[frozenset[str]] = frozenset({"references", "weights"})
+    unweighted: ClassVar[str] = "bleu"
+
+    n: int = 2
+
+    def weights(self, batch: Batch) -> Floats:
+        return batch.weight
+
+    def most(self, batch: Batch) -> Floats:
+        if self.pooling.kind != "all":
+            return np.ones(len(batch))
+        return np.maximum.reduceat(batch.weight, batch.first[:-1])
+
+    def reasons(self, batch: Batch) -> Reasons:
+        found = super().reasons(batch)
+        owner = np.repeat(np.arange(len(batch)), batch.counts)
+        heaviest = np.full(len(batch), -np.inf)
+        np.maximum.at(heaviest, owner, batch.weight)
+        found[(batch.counts > 0) & (heaviest <= 0)] = "no reference has a weight above 0"
+        return found

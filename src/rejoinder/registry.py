@@ -1,0 +1,94 @@
+"""Names → classes, loaded when first asked for.
+
+Built-in names are listed here as ``module:Class``, so that listing them imports nothing
+heavy. A third-party package adds its own through the entry-point groups
+``rejoinder.metrics`` and ``rejoinder.tokenizers``; see CONTRIBUTING.md.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import metadata
+from typing import Any, Generic, TypeVar, cast
+
+from rejoinder.errors import UsageError
+from rejoinder.spec import Spec, build, did_you_mean, parse
+
+T = TypeVar("T")
+
+
+@dataclass
+class Registry(Generic[T]):
+    """One kind of thing that specs can name."""
+
+    kind: str
+    builtin: Mapping[str, str]
+    group: str
+    _added: dict[str, type[Any]] = field(default_factory=dict)
+
+    @cached_property
+    def _plugins(self) -> dict[str, metadata.EntryPoint]:
+        return {point.name: point for point in metadata.entry_points(group=self.group)}
+
+    def names(self) -> list[str]:
+        return list(dict.fromkeys([*self.builtin, *self._plugins, *self._added]))
+
+    def find(self, name: str) -> type[T]:
+        """The class behind a name; an unknown name is answered with the nearest ones."""
+        if name in self._added:
+            return self._added[name]
+        if name in self.builtin:
+            module, _, attribute = self.builtin[name].partition(":")
+            return cast(type[T], getattr(importlib.import_module(module), attribute))
+        if name in self._plugins:
+            return cast(type[T], self._plugins[name].load())
+        raise UsageError(f"unknown {self.kind} '{name}': {did_you_mean(name, self.names())}")
+
+    def add(self, name: str, cls: type[T]) -> None:
+        """Register a class for this process, for notebooks and tests."""
+        self._added[name] = cls
+
+    def make(self, spec: str | Spec) -> T:
+        """The object that a spec describes."""
+        return build(parse(spec) if isinstance(spec, str) else spec, self.find)
+
+
+_OVERLAP = "rejoinder.metrics.overlap"
+_DIVERSITY = "rejoinder.metrics.diversity"
+
+METRICS: Registry[Any] = Registry(
+    kind="metric",
+    group="rejoinder.metrics",
+    builtin={
+        "bleu": f"{_OVERLAP}.bleu:Bleu",
+        "delta-bleu": "rejoinder.metrics.weighted.delta_bleu:DeltaBleu",
+        "rouge-l": f"{_OVERLAP}.rouge_l:RougeL",
+        "meteor": f"{_OVERLAP}.meteor:Meteor",
+        "chrf": f"{_OVERLAP}.chrf:Chrf",
+        "ribes": f"{_OVERLAP}.ribes:Ribes",
+        "wer": f"{_OVERLAP}.wer:Wer",
+        "distinct": f"{_DIVERSITY}.distinct:Distinct",
+        "entropy": f"{_DIVERSITY}.entropy:Entropy",
+        "self-bleu": f"{_DIVERSITY}.self_bleu:SelfBleu",
+        "recall": f"{_DIVERSITY}.recall:Recall",
+    },
+)
+
+_TOKENIZERS = "rejoinder.text.tokenizers"
+
+TOKENIZERS: Registry[Any] = Registry(
+    kind="tokenizer",
+    group="rejoinder.tokenizers",
+    builtin={
+        "whitespace": f"{_TOKENIZERS}.whitespace:Whitespace",
+        "13a": f"{_TOKENIZERS}.mteval13a:Mteval13a",
+        "intl": f"{_TOKENIZERS}.intl:Intl",
+        "char": f"{_TOKENIZERS}.char:Char",
+        "ja-mecab": f"{_TOKENIZERS}.ja_mecab:JaMecab",
+        "zh-jieba": f"{_TOKENIZERS}.zh_jieba:ZhJieba",
+        "sentencepiece": f"{_TOKENIZERS}.sentencepiece:SentencePiece",
+    },
+)

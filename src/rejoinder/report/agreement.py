@@ -1,0 +1,147 @@
+"""The tables of ``rejoinder meta``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from rejoinder.meta.correlate import Correlations, Estimate
+from rejoinder.meta.curves import Point
+from rejoinder.meta.study import Study
+from rejoinder.report.tables import interval, number, p_value, plain_table, wrapping
+
+SHOWN = ("spearman", "pearson")
+
+
+def correlation_table(found: Study) -> Table:
+    """The papers' table: each metric's correlation with people."""
+    unit = {"item": "replies", "context": "sets of replies", "system": "systems"}[found.level]
+    rows = [(r.metric, r.correlations, r.unscored) for r in found.results]
+    return _correlations(rows, f"Agreement with people over {unit}")
+
+
+def without_human_table(found: Study, human_system: str) -> Table | None:
+    rows = [(r.metric, r.without_human, 0) for r in found.results if r.without_human is not None]
+    return _correlations(rows, f"Without the replies of '{human_system}'") if rows else None
+
+
+def _correlations(rows: Sequence[tuple[str, Correlations, int]], title: str) -> Table:
+    missing = any(unscored for *_, unscored in rows)
+    columns = ["metric", "Spearman [95 % CI]", "p", "Pearson [95 % CI]", "p", "n"]
+    columns += ["unscored"] if missing else []
+    table = plain_table(*columns, right=range(1, len(columns)), title=title)
+    for name, found, unscored in rows:
+        cells = [
+            _estimate(found.spearman),
+            p_value(found.spearman.p),
+            _estimate(found.pearson),
+            p_value(found.pearson.p),
+            f"{found.n:,}",
+        ]
+        table.add_row(wrapping(name), *cells, *([f"{unscored:,}"] if missing else []))
+    return table
+
+
+def _estimate(found: Estimate) -> str:
+    return f"{number(found.value)} {interval(found.low, found.high, 2)}".rstrip()
+
+
+def annotator_table(found: Study) -> Table | None:
+    """The papers' rows: with the annotator who agrees most, and least; people between them."""
+    humans = found.humans
+    if humans is None:
+        return None
+    facts = [f"{humans.annotators} annotators"]
+    facts += [] if humans.kappa is None else [f"kappa {number(humans.kappa, 3)}"]
+    facts += [] if humans.alpha is None else [f"alpha {number(humans.alpha, 3)}"]
+    title = "Single annotators (" + ", ".join(facts) + ")"
+    table = plain_table(
+        "", "Spearman max", "min", "Pearson max", "min", right=[1, 2, 3, 4], title=title
+    )
+    for result in found.results:
+        if result.annotators:
+            table.add_row(wrapping(result.metric), *_extremes(result.annotators))
+    if humans.pairwise:
+        table.add_row("between annotators", *_extremes(humans.pairwise))
+    for name, row in humans.against_others.items():
+        cells = [number(row.get(statistic)) for statistic in SHOWN]
+        table.add_row(f"{name} against the others", cells[0], "", cells[1], "")
+    return table
+
+
+def _extremes(row: dict[str, dict[str, float]]) -> list[str]:
+    return [number(row.get(s, {}).get(side)) for s in SHOWN for side in ("max", "min")]
+
+
+def accuracy_table(found: Study) -> Table | None:
+    """Pairs of replies to one context, ordered as people order them."""
+    rows = [(r.metric, r.accuracy) for r in found.results if r.accuracy is not None]
+    if not rows:
+        return None
+    table = plain_table(
+        "metric",
+        "accuracy",
+        "with ties calibrated",
+        "threshold",
+        "pairs",
+        right=[1, 2, 3, 4],
+        title="Pairwise accuracy within a context",
+    )
+    for name, accuracy in rows:
+        table.add_row(
+            wrapping(name),
+            number(accuracy.plain),
+            number(accuracy.calibrated),
+            number(accuracy.threshold),
+            f"{accuracy.pairs:,}",
+        )
+    return table
+
+
+def difference_table(found: Study) -> Table | None:
+    """Is the best metric better than each of the others?"""
+    if not found.differences:
+        return None
+    statistic = found.differences[0].statistic
+    known = {r.metric: getattr(r.correlations, statistic).value for r in found.results}
+    best = max(known, key=lambda name: -2.0 if known[name] is None else known[name])
+    table = plain_table(
+        "better",
+        "than",
+        "by",
+        "p PERM-BOTH",
+        "p Williams",
+        right=[2, 3, 4],
+        title=f"Is the best metric better than the others? ({statistic})",
+    )
+    for row in found.differences:
+        if best in (row.better, row.worse):
+            table.add_row(
+                wrapping(row.better),
+                wrapping(row.worse),
+                number(row.difference),
+                p_value(row.perm_both),
+                p_value(row.williams),
+            )
+    return table
+
+
+def curve_table(name: str, points: Sequence[Point]) -> Table:
+    """Correlation over the number of references, with a bar to look at."""
+    table = plain_table(
+        "references",
+        "Spearman [band]",
+        "Pearson [band]",
+        "Spearman",
+        right=[0, 1, 2],
+        title=f"{name}: agreement over the number of references",
+    )
+    for point in points:
+        cells = [
+            f"{number(point.mean.get(s))} {interval(point.low.get(s), point.high.get(s), 2)}"
+            for s in SHOWN
+        ]
+        length = round(30 * max(point.mean.get("spearman", 0.0), 0.0))
+        table.add_row(str(point.references), *cells, "█" * length)
+    return table

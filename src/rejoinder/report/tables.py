@@ -1,0 +1,146 @@
+"""Tables that fit 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from rich import box
+from rich.table import Table
+
+from rejoinder.meta.ranking import Ranking
+from rejoinder.metrics.base import Metric
+from rejoinder.metrics.evaluate import Judged
+from rejoinder.metrics.summary import Estimate, Summary
+
+
+def plain_table(*columns: str, right: Iterable[int] = (), title: str | None = None) -> Table:
+    """The one look of all tables: no frame, numbers to the right."""
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        title=title,
+        title_justify="left",
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    numbers = set(right)
+    for index, column in enumerate(columns):
+        if index in numbers:
+            table.add_column(column, justify="right", no_wrap=True)
+        else:
+            table.add_column(column, overflow="fold")
+    return table
+
+
+def wrapping(label: str) -> str:
+    """A spec that a narrow column can break after a comma."""
+    return label.replace(",", ", ")
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """``.0604``, ``-.1263``, ``12.3000``; a dash for what is not known."""
+    if value is None:
+        return "–"
+    text = f"{value:.{digits}f}"
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+
+
+def interval(low: float | None, high: float | None, digits: int = 4) -> str:
+    return "" if low is None or high is None else f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def estimate(value: Estimate | None) -> str:
+    if value is None:
+        return "–"
+    return f"{number(value.value)} {interval(value.low, value.high)}".rstrip()
+
+
+def p_value(p: float | None) -> str:
+    if p is None:
+        return "–"
+    return "<.001" if p < 0.001 else number(p, 3)
+
+
+def score_tables(labels: Mapping[Metric, str], summaries: Sequence[Summary]) -> Iterator[Table]:
+    """What ``score`` found: all metrics of one system, or a table of systems for each metric."""
+    systems = dict.fromkeys(row.system for row in summaries)
+    if len(systems) == 1:
+        rows = [(wrapping(labels[row.metric]), row) for row in summaries]
+        yield _score_table("metric", rows, None)
+        return
+    for metric in dict.fromkeys(row.metric for row in summaries):
+        rows = [(row.system, row) for row in summaries if row.metric == metric]
+        yield _score_table("system", rows, labels[metric])
+
+
+def _score_table(first: str, rows: Sequence[tuple[str, Summary]], title: str | None) -> Table:
+    columns = [first, "corpus [95 % CI]", "mean of items [95 % CI]", "scored"]
+    missing = any(row.unscored for _, row in rows)
+    table = plain_table(
+        *columns, *(["unscored"] if missing else []), right=[1, 2, 3, 4], title=title
+    )
+    for name, row in rows:
+        unscored = [f"{sum(row.unscored.values()):,}"] if missing else []
+        cells = [estimate(row.corpus), estimate(row.mean), f"{row.scored:,}", *unscored]
+        table.add_row(name, *cells)
+    return table
+
+
+def judged_table(labels: Mapping[Metric, str], judged: Sequence[Judged]) -> Table:
+    """What set metrics said of each system."""
+    table = plain_table("metric", "system", "value", "contexts", "not", right=[2, 3, 4])
+    for row in judged:
+        without = sum(isinstance(value, str) for value in row.contexts.values())
+        table.add_row(
+            wrapping(labels[row.metric]),
+            row.system,
+            number(row.value),
+            f"{len(row.contexts) - without:,}",
+            f"{without:,}",
+        )
+    return table
+
+
+def ranking_table(label: str, ranking: Ranking) -> Table:
+    """Systems from best to worst; a line between groups that can be told apart."""
+    table = plain_table(
+        "group",
+        "system",
+        "value",
+        "95 % CI",
+        right=[0, 2, 3],
+        title=f"{label} over {ranking.contexts:,} contexts that all systems answered",
+    )
+    for number_, row in enumerate(ranking.systems):
+        last = number_ + 1 == len(ranking.systems)
+        table.add_row(
+            str(row.group),
+            row.system,
+            number(row.value),
+            interval(row.low, row.high),
+            end_section=not last and ranking.systems[number_ + 1].group != row.group,
+        )
+    return table
+
+
+def pairs_table(ranking: Ranking) -> Table:
+    """Every pair of systems; p adjusted for the number of pairs decides the groups."""
+    table = plain_table(
+        "better",
+        "than",
+        "by [95 % CI]",
+        "p boot",
+        "p rand",
+        "p Holm",
+        right=[2, 3, 4, 5],
+        title="p by bootstrap, by randomisation, and that adjusted for all pairs",
+    )
+    for pair in ranking.pairs:
+        table.add_row(
+            pair.better,
+            pair.worse,
+            f"{number(pair.difference, 3)} {interval(pair.low, pair.high, 3)}",
+            p_value(pair.p_bootstrap),
+            p_value(pair.p_randomisation),
+            p_value(pair.p_adjusted),
+        )
+    return table

@@ -1,0 +1,227 @@
+"""Specs: the small language in which metrics and tokenizers are named.
+
+    bleu                         every parameter at its default
+    bleu(n=2,smooth=none)        numbers, words, true/false
+    recall(d=rouge-l(beta=1))    a value may itself be a spec
+    sentencepiece(model="a b")   text with other characters stands in double quotes
+
+A spec is only structure. What a name means, and which parameters it takes, is decided by
+the frozen dataclass that the registry finds under that name: :func:`build` makes the
+object, :func:`spec_of` prints it back, and ``build(parse(str(spec_of(x)))) == x``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from rejoinder.errors import UsageError
+
+Value = Union[bool, int, float, str, "Spec"]
+T = TypeVar("T")
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w./-])
+          |(?P<word>\w[\w./-]*)
+          |(?P<quoted>"(?:[^"\\]|\\.)*")
+          |(?P<mark>[(),=]))""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A name with named parameters; ``str()`` gives the text that parses back to it."""
+
+    name: str
+    params: tuple[tuple[str, Value], ...] = field(default=())
+
+    def __str__(self) -> str:
+        if not self.params:
+            return self.name
+        inside = ",".join(f"{key}={print_value(value)}" for key, value in self.params)
+        return f"{self.name}({inside})"
+
+
+def print_value(value: Value) -> str:
+    """A value as it stands in a spec."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        match = _TOKEN.fullmatch(value)
+        if match and match.group("word") == value and value not in ("true", "false"):
+            return value
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def parse(text: str) -> Spec:
+    """Read a spec, or raise :class:`UsageError` that points at the place that does not fit."""
+    return _Parser(text).whole()
+
+
+class _Parser:
+    """Recursive descent over the four kinds of token."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def whole(self) -> Spec:
+        name = self.take("word")
+        if name is None:
+            raise self.wrong("a name")
+        spec = self.rest_of_spec(name)
+        if self.text[self.at :].strip():
+            raise self.wrong("the end")
+        return spec
+
+    def rest_of_spec(self, name: str) -> Spec:
+        if self.take("mark", "(") is None:
+            return Spec(name)
+        params: dict[str, Value] = {}
+        while self.take("mark", ")") is None:
+            if params and self.take("mark", ",") is None:
+                raise self.wrong("',' or ')'")
+            key = self.take("word")
+            if key is None:
+                # top(3) is short for top(k=3): one unnamed number, and nothing else
+                params["k"] = self.value()
+                if len(params) > 1 or self.take("mark", ")") is None:
+                    raise self.wrong("name=value")
+                break
+            if key in params:
+                raise UsageError(f"'{self.text}': parameter '{key}' is given twice")
+            if self.take("mark", "=") is None:
+                raise self.wrong(f"'=' after '{key}'")
+            params[key] = self.value()
+        return Spec(name, tuple(params.items()))
+
+    def value(self) -> Value:
+        if (number := self.take("number")) is not None:
+            return float(number) if any(c in number for c in ".eE") else int(number)
+        if (quoted := self.take("quoted")) is not None:
+            return re.sub(r"\\(.)", r"\1", quoted[1:-1])
+        if (word := self.take("word")) is not None:
+            if word in ("true", "false"):
+                return word == "true"
+            spec = self.rest_of_spec(word)
+            return spec if spec.params else word
+        raise self.wrong("a value")
+
+    def take(self, kind: str, wanted: str | None = None) -> str | None:
+        match = _TOKEN.match(self.text, self.at)
+        if match is None or match.lastgroup != kind:
+            return None
+        token = match.group(kind)
+        if wanted is not None and token != wanted:
+            return None
+        self.at = match.end()
+        return token
+
+    def wrong(self, expected: str) -> UsageError:
+        rest = self.text[self.at :].strip()
+        found = f"'{rest[:20]}'" if rest else "the end"
+        return UsageError(f"'{self.text}': expected {expected}, found {found}")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The tail of an error message: the nearest known names, or all of them."""
+    names = sorted(known)
+    near = difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.5)
+    if near:
+        return "did you mean " + " or ".join(f"'{name}'" for name in near) + "?"
+    return "known: " + ", ".join(names) if names else "it takes none"
+
+
+def parameters(cls: type) -> dict[str, Field[Any]]:
+    """The parameters that a spec may set: the class's own first, then those it inherits."""
+    init = {f.name: f for f in fields(cls) if f.init}
+    order = dict.fromkeys(
+        name for base in cls.__mro__ for name in vars(base).get("__annotations__", ())
+    )
+    return {name: init[name] for name in order if name in init}
+
+
+def build(spec: Spec, find: Callable[[str], type[T]]) -> T:
+    """Make the object that ``spec`` describes; ``find`` turns a name into its class.
+
+    All wrong parameters are reported at once.
+    """
+    cls = find(spec.name)
+    known, hints = parameters(cls), get_type_hints(cls)
+    problems: list[str] = []
+    values: dict[str, Any] = {}
+    for key, value in spec.params:
+        if key not in known:
+            problems.append(f"{spec.name} has no parameter '{key}': {did_you_mean(key, known)}")
+            continue
+        try:
+            values[key] = _convert(value, hints[key])
+        except (TypeError, ValueError):
+            problems.append(
+                f"{spec.name}: {key}={print_value(value)} is not {_describe(hints[key])}"
+            )
+    if problems:
+        raise UsageError(*problems)
+    try:
+        return cls(**values)
+    except ValueError as error:
+        raise UsageError(f"{spec.name}: {error}") from None
+    except TypeError:
+        missing = [
+            name
+            for name, f in known.items()
+            if name not in values and f.default is MISSING and f.default_factory is MISSING
+        ]
+        raise UsageError(f"{spec.name} needs {', '.join(f'{m}=…' for m in missing)}") from None
+
+
+def _convert(value: Value, hint: Any) -> Any:
+    if get_origin(hint) is not None:
+        options = get_args(hint)
+        for option in options:
+            try:
+                return _convert(value, option)
+            except (TypeError, ValueError):
+                continue
+        raise TypeError
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if hint is Spec and isinstance(value, str):
+        return Spec(value)
+    if hint is bool or hint is int or hint is float or hint is str:
+        if type(value) is not hint:
+            raise TypeError
+        return value
+    if hint is Spec and isinstance(value, Spec):
+        return value
+    raise TypeError
+
+
+def _describe(hint: Any) -> str:
+    names = {
+        bool: "true or false",
+        int: "a whole number",
+        float: "a number",
+        str: "a word",
+        Spec: "a spec",
+        type(None): "left out",
+    }
+    if get_origin(hint) is not None:
+        return " or ".join(names[option] for option in get_args(hint))
+    return names[hint]
+
+
+def spec_of(value: Any, name: str) -> Spec:
+    """The shortest spec that builds ``value`` again: parameters at their default are left out."""
+    params = tuple(
+        (key, getattr(value, key))
+        for key, f in parameters(type(value)).items()
+        if f.default is MISSING or getattr(value, key) != f.default
+    )
+    return Spec(name, tuple((key, current) for key, current in params if current is not None))

@@ -1,0 +1,1 @@
+"""Languages, tokenizers, and texts turned into numbers."""

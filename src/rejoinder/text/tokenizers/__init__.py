@@ -1,0 +1,1 @@
+"""Tokenizers, one file each; the registry knows their names."""

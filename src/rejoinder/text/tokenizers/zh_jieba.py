@@ -1,0 +1,47 @@
+"""``zh-jieba``: Chinese words by jieba."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from typing import cast
+
+from rejoinder.errors import MissingExtra
+from rejoinder.text.tokenizers.base import Tokenizer
+
+
+@dataclass(frozen=True)
+class ZhJieba(Tokenizer):
+    """For Chinese; the package brings the dictionary, so the signature names its version.
+
+    >>> ZhJieba().tokenize(["我来到北京 清华大学"])
+    [['我', '来到', '北京', '清华大学']]
+    """
+
+    def __post_init__(self) -> None:
+        _cut()
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+        cut = _cut()
+        return [[t for t in cut(_readable(text)) if not t.isspace()] for text in texts]
+
+    def signature(self) -> str:
+        return f"zh-jieba-{metadata.version('rjieba')}"
+
+
+def _readable(text: str) -> str:
+    """jieba reads UTF-8, which has no lone surrogates."""
+    return text.encode("utf-8", "replace").decode()
+
+
+@cache
+def _cut() -> Callable[[str], list[str]]:
+    try:
+        import rjieba
+    except ImportError:
+        raise MissingExtra(
+            "zh-jieba needs the package rjieba: pip install 'rejoinder[zh]'"
+        ) from None
+    return cast(Callable[[str], list[str]], rjieba.cut)

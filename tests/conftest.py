@@ -1,0 +1,31 @@
+"""What all tests share: the folder of real data.
+
+Under CI the data must be there. Elsewhere, tests that need it are skipped with the reason, so
+that somebody without the data can still work on the project.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+DATA = Path(os.environ.get("REJOINDER_DATA") or ROOT.parent / "shared" / "data")
+
+if DATA.is_dir():
+    # programs under test find the data as a user's would
+    os.environ["REJOINDER_DATA"] = str(DATA)
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    if not DATA.is_dir():
+        message = f"real data not found in {DATA}: set REJOINDER_DATA"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    return DATA

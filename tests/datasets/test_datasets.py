@@ -1,0 +1,395 @@
+"""The judged sets: what is in them, that files in step stay in step, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rejoinder.datasets import CATALOGUE, VARIABLE, find, load, names
+from rejoinder.datasets.dailydialog_multiref import COLUMNS, hred, rated
+from rejoinder.datasets.dailydialog_plusplus import read as plusplus
+from rejoinder.datasets.grade import convai2
+from rejoinder.datasets.open2ch import dev as open2ch
+from rejoinder.datasets.source import Row
+from rejoinder.errors import DataError, MissingExtra, UsageError
+from rejoinder.io import open_output, read_items, write_jsonl
+from rejoinder.items import Item
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "src" / "rejoinder" / "examples"
+
+SYSTEMS = {
+    "dailydialog-multiref": dict.fromkeys(
+        ["human", "hredf", "seq2seqf", "CVAEf", "dualencoder_train"], 100
+    ),
+    "dailydialog-hred": {"hred": 6740},
+    "grade-convai2": dict.fromkeys(
+        ["bert_ranker", "dialogGPT", "transformer_generator", "transformer_ranker"], 150
+    ),
+    "grade-empathetic": dict.fromkeys(["transformer_generator", "transformer_ranker"], 150),
+    "dailydialog-plusplus-dev": dict.fromkeys(["good", "adversarial", "random"], 5140),
+    "dailydialog-plusplus-test": dict.fromkeys(["good", "adversarial", "random"], 5710),
+    "open2ch-dev": {"true": 2000, "random": 18000},
+    "open2ch-test": {"true": 2000, "random": 18000},
+}
+
+
+def ratings_of(item: Item) -> list[float]:
+    match item.ratings:
+        case None:
+            return []
+        case dict() as by_annotator:
+            return list(by_annotator.values())
+        case list() as anonymous:
+            return anonymous
+        case number:
+            return [number]
+
+
+def by_id(name: str, references: str = "single") -> dict[str, Item]:
+    return {item.id: item for item in load(name, references)}
+
+
+def reference_counts(name: str, references: str) -> dict[int, int]:
+    return Counter(len(item.references) for item in load(name, references))
+
+
+# what is in the sets
+
+
+def test_every_set_has_its_expected_systems() -> None:
+    assert list(SYSTEMS) == names()
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_counts_ids_texts_and_ratings(name: str) -> None:
+    items = list(load(name))
+    assert len(items) == find(name).size
+    assert Counter(item.system for item in items) == SYSTEMS[name]
+    assert len({item.id for item in items}) == len(items)
+    lowest, highest = (1, 5) if name.startswith(("dailydialog-m", "grade")) else (0, 1)
+    for item in items:
+        texts = [item.response, *item.context, *(r.text for r in item.references)]
+        assert all(text and text == text.strip() for text in texts)
+        assert item.context
+        assert item.context_id is not None
+        assert all(lowest <= rating <= highest for rating in ratings_of(item))
+        assert bool(ratings_of(item)) == (name != "dailydialog-hred")
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_context_id_stands_for_one_context(name: str) -> None:
+    pairs = {(item.context_id, tuple(item.context)) for item in load(name)}
+    contexts = {context for _, context in pairs}
+    assert len(pairs) == len({context_id for context_id, _ in pairs})
+    if name == "dailydialog-hred":
+        # four dialogues stand twice in DailyDialog's test set; their turns keep their own ids,
+        # as everywhere in the literature
+        assert (len(pairs), len(contexts)) == (6740, 6696)
+    else:
+        assert len(pairs) == len(contexts)
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(
+    ("name", "references", "counts"),
+    [
+        ("dailydialog-multiref", "single", {1: 500}),
+        ("dailydialog-multiref", "multi", {4: 500}),
+        ("dailydialog-multiref", "none", {0: 500}),
+        ("dailydialog-hred", "single", {1: 6740}),
+        # turn 364_0 has an empty reference, which is left out
+        ("dailydialog-hred", "multi", {5: 6739, 4: 1}),
+        ("grade-convai2", "single", {1: 600}),
+        ("grade-empathetic", "none", {0: 300}),
+        ("dailydialog-plusplus-dev", "single", {1: 15420}),
+        # 10,280 wrong replies have 5 references, less the 6 that repeat a good one; 5,140 good
+        # ones have 4, less the 2 that are the same text
+        ("dailydialog-plusplus-dev", "multi", {5: 10274, 4: 5138 + 6, 3: 2}),
+        ("dailydialog-plusplus-test", "multi", {5: 11420 - 5, 4: 5710 + 5}),
+        ("open2ch-dev", "single", {1: 18000, 0: 2000}),
+        # a wrong candidate of the test set has the words of the true reply
+        ("open2ch-test", "single", {1: 17999, 0: 2001}),
+    ],
+)
+def test_reference_counts(name: str, references: str, counts: dict[int, int]) -> None:
+    assert reference_counts(name, references) == counts
+
+
+@pytest.mark.usefixtures("data")
+def test_multiref_fields() -> None:
+    item = by_id("dailydialog-multiref", "multi")["73_4:hredf"]
+    assert (item.response, item.ratings, item.context_id) == ("well , i see .", 2.4, "73_4")
+    assert len(item.context) == 5
+    original = by_id("dailydialog-multiref")["73_4:hredf"].references
+    assert original == item.references[-1:]
+
+
+@pytest.mark.usefixtures("data")
+def test_grade_ratings_are_a_list_and_shared_contexts_share_an_id() -> None:
+    items = by_id("grade-convai2")
+    assert items["300:bert_ranker"].ratings == [2, 3, 5, 5, 2, 5, 2, 2, 5, 1]
+    assert len({item.context_id for item in items.values()}) == 258
+    # the same reply of the same system to the same context, rated twice
+    twice = items["368:bert_ranker"], items["417:bert_ranker"]
+    assert twice[0].context_id == twice[1].context_id
+    assert twice[0].response == twice[1].response
+    assert twice[0].ratings != twice[1].ratings
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("name", ["dailydialog-plusplus-dev", "open2ch-test"])
+def test_no_reply_is_its_own_reference(name: str) -> None:
+    for item in load(name, "multi" if "plusplus" in name else "single"):
+        assert item.response not in [reference.text for reference in item.references]
+
+
+@pytest.mark.usefixtures("data")
+def test_open2ch_marks_become_line_breaks() -> None:
+    items = by_id("open2ch-dev")
+    assert not any("__BR__" in text for i in items.values() for text in [i.response, *i.context])
+    assert items["1:random-1"].response.count("\n") == 1
+    assert items["1:random-1"].references[0].text == items["1:true"].response
+    assert len(items["2:true"].context) == 3
+
+
+# files that only their order ties together
+
+
+def test_hred_lines_references_and_contexts_are_in_step(data: Path) -> None:
+    folder = data / "dailydialog-multiref"
+    lines = json.loads((folder / "context_to_line.json").read_text("utf-8"))
+    replies = (folder / "hred_outputs.txt").read_text("utf-8").split("\n")
+    originals = (folder / "single_reference.txt").read_text("utf-8").split("\n")
+    items, multi = by_id("dailydialog-hred"), by_id("dailydialog-hred", "multi")
+    assert [item.context_id for item in items.values()] == list(lines)
+    for context_id, line in lines.items():
+        item = items[f"{context_id}:hred"]
+        assert item.response == replies[line - 1]
+        assert f"_go {item.references[0].text} _eos" == originals[line - 1]
+        assert multi[item.id].references[0] == item.references[0]
+        # the reply to one turn is the next turn, up to capitals and spacing
+        following = items.get(f"{context_id.split('_')[0]}_{len(item.context)}:hred")
+        if following is not None:
+            assert letters(following.context[-1]) == letters(item.references[0].text)
+            assert following.context[:-1] == item.context
+
+
+@pytest.mark.usefixtures("data")
+def test_the_rated_hred_replies_are_those_of_the_full_output() -> None:
+    everything = by_id("dailydialog-hred")
+    rated_replies = [i for i in load("dailydialog-multiref") if i.system == "hredf"]
+    assert len(rated_replies) == 100
+    for item in rated_replies:
+        same = everything[f"{item.context_id}:hred"]
+        assert (same.response, same.references) == (item.response, item.references)
+        assert [letters(turn) for turn in same.context] == [letters(t) for t in item.context]
+
+
+def letters(text: str) -> str:
+    return "".join(char for char in text.lower() if char.isalnum())
+
+
+# through the project's own format
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_round_trip(name: str, tmp_path: Path) -> None:
+    items = list(load(name))
+    with open_output(tmp_path / "items.jsonl") as stream:
+        write_jsonl(stream, items)
+    assert list(read_items(tmp_path / "items.jsonl")) == items
+
+
+# what goes wrong
+
+
+def test_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match=r"unknown dataset 'grade-convai': did you mean 'grade-c"):
+        load("grade-convai")
+
+
+@pytest.mark.parametrize("references", ["multi", "many"])
+def test_references_not_offered(references: str) -> None:
+    with pytest.raises(UsageError, match=f"'{references}'; it offers single, none"):
+        load("open2ch-dev", references)
+
+
+def test_every_set_offers_the_default() -> None:
+    assert all({"single", "none"} <= set(d.references) for d in CATALOGUE.values())
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_variable_not_set(value: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if value is None:
+        monkeypatch.delenv(VARIABLE, raising=False)
+    else:
+        monkeypatch.setenv(VARIABLE, value)
+    with pytest.raises(MissingExtra) as caught:
+        load("dailydialog-multiref")
+    message = str(caught.value)
+    assert caught.value.exit_code == 4
+    assert "\n" not in message
+    for part in (VARIABLE, "dailydialog-multiref/human_ratings.csv", "prakharguptaz/multirefeval"):
+        assert part in message
+
+
+@pytest.mark.parametrize("folder", [".", "nowhere"])
+def test_file_missing(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / folder))
+    with pytest.raises(MissingExtra) as caught:
+        load("grade-convai2")
+    for part in (VARIABLE, str(tmp_path), "grade/judgements.jsonl", "li3cmz/GRADE"):
+        assert part in str(caught.value)
+
+
+def test_another_file_is_refused(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "grade" / "judgements.jsonl"
+    path.parent.mkdir()
+    shutil.copyfile(data / "grade" / "judgements.jsonl", path)
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert len(list(load("grade-convai2"))) == 600
+    with path.open("a") as stream:
+        stream.write("\n")
+    with pytest.raises(
+        DataError, match=r"not the file that was checked: .* b72623af…, found "
+    ) as e:
+        load("grade-convai2")
+    assert (e.value.path, e.value.exit_code) == (str(path), 3)
+
+
+HEADER = ",".join(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "complaint"),
+    [
+        ("", 0, "expected the columns model, context_id"),
+        ("a,b\n", 1, "expected the columns model, context_id"),
+        (f"{HEADER}\nm,1_0,3.5,yes,no\n", 2, "5 columns; expected 7"),
+        (f"{HEADER}\nm,1_0,good,yes,no,no,hm\n", 2, "could not convert string to float"),
+        (f"{HEADER}\nm,1_0,3,yes,no,no,hm\nm,1_1,6,yes,no,no,hm\n", 3, "the rating is 6"),
+        (f'{HEADER}\nm,1_0,3,"yes"x,no,no,hm\n', 2, "expected after"),
+        (f"{HEADER}\nm,1_0,3,\udcff,no,no,hm\n", 2, "not UTF-8"),
+    ],
+)
+def test_malformed_ratings(text: str, line: int, complaint: str, tmp_path: Path) -> None:
+    path = tmp_path / "human_ratings.csv"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    complains(rated(path), path, line, complaint)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "originals", "file", "line", "complaint"),
+    [
+        ("x\ny\n", "_go b _eos\n_go c _eos\n", None, None, None),
+        ("x\n", "_go b _eos\n_go c _eos\n", "outputs", 2, "outputs ends before"),
+        ("x\ny\n", "_go b _eos\n", "outputs", 2, "originals ends before"),
+        ("x\ny\nz\n", "_go b _eos\n_go c _eos\n_go d _eos\n", "outputs", 3, "dialogues ends"),
+        ("x\ny\n", "_go c _eos\n_go b _eos\n", "originals", 1, "out of step.* turn 7_0"),
+    ],
+)
+def test_hred_out_of_step(
+    outputs: str,
+    originals: str,
+    file: str | None,
+    line: int | None,
+    complaint: str | None,
+    tmp_path: Path,
+) -> None:
+    turns = [
+        {"text": "A", "responses": ["b", "bb", ""]},
+        {"text": "B", "responses": ["c "]},
+        {"text": "C"},
+    ]
+    (tmp_path / "outputs").write_text(outputs)
+    (tmp_path / "originals").write_text(originals)
+    (tmp_path / "dialogues").write_text(json.dumps({"index": 7, "dialogue": turns}))
+    rows = hred(tmp_path / "outputs", tmp_path / "originals", tmp_path / "dialogues")
+    if file is None or line is None or complaint is None:
+        assert list(rows) == [
+            Row(item("7_0", "x", ["A"]), ["b"], ["b", "bb"]),
+            Row(item("7_1", "y", ["A", "B"]), ["c"], ["c"]),
+        ]
+    else:
+        complains(rows, tmp_path / file, line, complaint)
+
+
+def item(turn: str, response: str, context: list[str]) -> Item:
+    return Item(f"{turn}:hred", response, context, "hred", context_id=turn)
+
+
+def test_malformed_json_lines(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text('{"id": 1}\n')
+    complains(convai2(path), path, 1, "the field is missing")
+    complains(plusplus(path), path, 1, "the field is missing")
+    record = {"id": 1, "dataset": "convai2", "system": "s", "context": ["a"], "response": "b"}
+    path.write_text(json.dumps(record | {"reference": "c", "ratings": [3, 6]}))
+    complains(convai2(path), path, 1, r"ratings\[.*\]: expected .* <= 5")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "complaint"),
+    [
+        ("1\tやあ\tはい\n2\tやあ\tいや\n", 2, "expected the label 0 or 1"),
+        ("1\tやあ\n", 1, "expected the label 0 or 1"),
+        ("1\tやあ\tはい\n0\tおい\tいや\n", 2, "not that of the true reply"),
+        ("0\tやあ\tはい\n", 1, "not that of the true reply"),
+    ],
+)
+def test_malformed_candidates(text: str, line: int, complaint: str, tmp_path: Path) -> None:
+    archive = tmp_path / "ranking.zip"
+    with zipfile.ZipFile(archive, "w") as files:
+        files.writestr("ranking/dev.tsv", text)
+    complains(open2ch(archive), archive / "ranking/dev.tsv", line, complaint)
+
+
+def test_not_the_expected_archive(tmp_path: Path) -> None:
+    archive = tmp_path / "ranking.zip"
+    archive.write_bytes(b"no zip")
+    complains(open2ch(archive), archive, None, "not the expected zip archive")
+    with zipfile.ZipFile(archive, "w") as files:
+        files.writestr("other.tsv", "")
+    complains(open2ch(archive), archive, None, "not the expected zip archive")
+
+
+def complains(rows: Iterator[Row], path: Path, line: int | None, complaint: str) -> None:
+    with pytest.raises(DataError, match=complaint) as caught:
+        list(rows)
+    assert (caught.value.path, caught.value.line) == (str(path), line)
+
+
+# the sets that come with the project
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_examples(language: str) -> None:
+    items = list(read_items(EXAMPLES / f"replies-{language}.jsonl"))
+    assert Counter(i.system for i in items) == dict.fromkeys(
+        ["careful", "generic", "off-topic"], 12
+    )
+    assert len({i.context_id for i in items}) == 12
+    means = dict.fromkeys(["careful", "generic", "off-topic"], 0.0)
+    for example in items:
+        assert example.id == f"{example.context_id}:{example.system}"
+        assert 1 <= len(example.context) <= 3
+        assert 1 <= len(example.references) <= 4
+        assert isinstance(example.ratings, dict)
+        assert len(example.ratings) == 3
+        assert all(rating in (1, 2, 3, 4, 5) for rating in ratings_of(example))
+        means[example.system] += sum(ratings_of(example)) / 36
+    assert means["careful"] > means["generic"] > means["off-topic"]
+    weights = [r.weight for i in items for r in i.references if r.weight is not None]
+    assert min(weights) < 0 < max(weights)
+    assert any(len(set(ratings_of(i))) > 1 for i in items)

@@ -1,0 +1,105 @@
+"""The streaming summary: totals, intervals, and what is missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rejoinder.items import Item, Reference
+from rejoinder.kernels.poisson import poisson_counts
+from rejoinder.metrics.base import ItemMetric, make_metric
+from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.summary import Summarizer, Summary
+
+
+def items(n: int, replies_a_context: int = 1) -> list[Item]:
+    rng = np.random.default_rng(0)
+    words = list("abcdefgh")
+    return [
+        Item(
+            id=str(i),
+            context_id=str(i // replies_a_context),
+            response=" ".join(rng.choice(words, 6)),
+            references=[Reference(" ".join(rng.choice(words, 6)))],
+        )
+        for i in range(n)
+    ]
+
+
+def summarize(some: list[Item], spec: str, batch_size: int = 64, **options: int) -> Summary:
+    metric = make_metric(spec)
+    assert isinstance(metric, ItemMetric)
+    summarizer = Summarizer([metric], **options)
+    for _ in summarizer.watch(evaluate(some, [metric], batch_size=batch_size)):
+        pass
+    (summary,) = summarizer.summaries()
+    return summary
+
+
+def test_counts_are_poisson_and_follow_the_key() -> None:
+    keys = np.arange(3000, dtype=np.uint64)
+    counts = poisson_counts(keys, 500, seed=7)
+    # mean 1, variance 1, P(0) = 1/e: 1.5 million draws, standard errors below 0.0012
+    assert counts.mean() == pytest.approx(1, abs=0.006)
+    assert counts.var() == pytest.approx(1, abs=0.01)
+    assert (counts == 0).mean() == pytest.approx(np.exp(-1), abs=0.003)
+    assert abs(np.corrcoef(counts[0], counts[1])[0, 1]) < 0.2
+    np.testing.assert_array_equal(poisson_counts(keys[5:6], 500, seed=7), counts[5:6])
+    assert (poisson_counts(keys[5:6], 500, seed=8) != counts[5:6]).any()
+
+
+def test_interval_of_a_mean_is_the_textbook_one() -> None:
+    summary = summarize(items(400), "rouge-l(tok=whitespace)", resamples=2000)
+    assert summary.mean is not None
+    assert summary.mean.low is not None
+    assert summary.mean.high is not None
+    (values,) = [
+        result.values for _, (result,) in evaluate(items(400), [summary.metric], batch_size=400)
+    ]
+    half = 1.96 * values.std(ddof=1) / 20
+    assert summary.mean.value == pytest.approx(values.mean())
+    assert summary.mean.low == pytest.approx(values.mean() - half, abs=0.15 * half)
+    assert summary.mean.high == pytest.approx(values.mean() + half, abs=0.15 * half)
+
+
+def test_replies_to_one_context_are_drawn_together() -> None:
+    """Five copies of each reply say no more than one: the interval must not shrink."""
+    single = items(100)
+    copies = [
+        Item(
+            id=f"{i.id}.{k}", context_id=i.context_id, response=i.response, references=i.references
+        )
+        for i in single
+        for k in range(5)
+    ]
+    one, five = summarize(single, "bleu(n=2)"), summarize(copies, "bleu(n=2)")
+    assert one.mean is not None
+    assert five.mean is not None
+    assert five.mean.low == pytest.approx(one.mean.low)
+    assert five.mean.high == pytest.approx(one.mean.high)
+
+
+def test_batches_do_not_matter() -> None:
+    some = items(100)
+    first, second = (summarize(some, "chrf", batch_size=size) for size in (7, 100))
+    assert first.corpus is not None
+    assert second.corpus is not None
+    assert first.corpus.value == pytest.approx(second.corpus.value)
+    assert first.corpus.low == pytest.approx(second.corpus.low)
+
+
+def test_unscored_items_are_counted_by_reason_and_do_not_weigh() -> None:
+    some = items(20)
+    without = [Item(id=f"x{i}", response="a b") for i in range(3)]
+    mixed, plain = summarize([*some, *without], "rouge-l"), summarize(some, "rouge-l")
+    assert mixed.unscored == {"no references": 3}
+    assert mixed.scored == 20
+    assert mixed.mean == plain.mean
+    nothing = summarize(without, "rouge-l")
+    assert (nothing.scored, nothing.corpus, nothing.mean) == (0, None, None)
+
+
+def test_one_context_has_no_interval() -> None:
+    summary = summarize(items(3, replies_a_context=3), "rouge-l")
+    assert summary.mean is not None
+    assert (summary.mean.low, summary.mean.high) == (None, None)

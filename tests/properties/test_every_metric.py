@@ -1,0 +1,221 @@
+"""What holds for every registered metric, none of them named.
+
+A metric that is added to the registry is tested here without a further line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rejoinder
+from rejoinder.items import Item, Reference
+from rejoinder.metrics.base import ItemMetric, Metric, OverlapMetric, SetMetric, make_metric
+from rejoinder.metrics.batch import Batch
+from rejoinder.metrics.evaluate import evaluate, judge_sets
+from rejoinder.registry import METRICS
+from rejoinder.spec import Spec
+
+ALL = [make_metric(name) for name in METRICS.names()]
+ITEM_METRICS = [m for m in ALL if isinstance(m, ItemMetric)]
+SET_METRICS = [m for m in ALL if isinstance(m, SetMetric)]
+REFS = [Spec("max"), Spec("mean"), Spec("top", (("k", 2),))]
+
+
+def variants() -> list[ItemMetric]:
+    """Every item metric with every way of pooling references that it offers."""
+    made = []
+    for metric in ITEM_METRICS:
+        ways = [*REFS, Spec("all")] if metric.own_multireference else REFS
+        made += [dataclasses.replace(metric, refs=way) for way in ways]
+    return made
+
+
+by_name = pytest.mark.parametrize("metric", variants(), ids=str)
+
+word = st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "cats", ".", "猫", "I'm"])
+text = st.lists(word, max_size=9).map(" ".join)
+references = st.lists(
+    st.builds(Reference, text, weight=st.none() | st.floats(-1, 1, allow_subnormal=False)),
+    max_size=4,
+)
+items = st.lists(st.tuples(text, references), min_size=1, max_size=6).map(
+    lambda pairs: [Item(id=str(i), response=t, references=r) for i, (t, r) in enumerate(pairs)]
+)
+
+
+def run(
+    metric: ItemMetric, given_items: list[Item], batch_size: int = 2048
+) -> tuple[np.ndarray, np.ndarray]:
+    results = [r for _, (r,) in evaluate(given_items, [metric], batch_size=batch_size)]
+    widest = max(r.rows.shape[1] for r in results)
+    rows = [
+        r.rows if r.rows.shape[1] == widest else np.zeros((len(r.rows), widest)) for r in results
+    ]
+    return np.concatenate([r.values for r in results]), np.concatenate(rows)
+
+
+@by_name
+@given(data=st.data(), some=items)
+@settings(max_examples=25, deadline=None)
+def test_order_of_items_is_irrelevant(
+    metric: ItemMetric, data: st.DataObject, some: list[Item]
+) -> None:
+    order = data.draw(st.permutations(range(len(some))))
+    values, rows = run(metric, some)
+    shuffled, shuffled_rows = run(metric, [some[i] for i in order])
+    np.testing.assert_allclose(shuffled, values[list(order)], rtol=1e-12)
+    np.testing.assert_allclose(shuffled_rows.sum(axis=0), rows.sum(axis=0), rtol=1e-9, atol=1e-12)
+
+
+@by_name
+@given(data=st.data(), some=items)
+@settings(max_examples=25, deadline=None)
+def test_order_of_references_is_irrelevant(
+    metric: ItemMetric, data: st.DataObject, some: list[Item]
+) -> None:
+    turned = [
+        Item(id=i.id, response=i.response, references=data.draw(st.permutations(i.references)))
+        for i in some
+    ]
+    np.testing.assert_allclose(run(metric, turned)[0], run(metric, some)[0], rtol=1e-9)
+
+
+@by_name
+@given(some=items, size=st.integers(1, 4))
+@settings(max_examples=25, deadline=None)
+def test_batch_size_is_irrelevant(metric: ItemMetric, some: list[Item], size: int) -> None:
+    np.testing.assert_array_equal(run(metric, some, batch_size=size)[0], run(metric, some)[0])
+
+
+@by_name
+@given(some=items)
+@settings(max_examples=25, deadline=None)
+def test_a_score_or_a_reason(metric: ItemMetric, some: list[Item]) -> None:
+    """Also for empty and one-token replies: finite, or unscored with the reason."""
+    for _, (result,) in evaluate(some, [metric]):
+        for item, value, reason in zip(some, result.values, result.reasons, strict=True):
+            assert math.isfinite(value) if reason is None else math.isnan(value)
+            if not item.references and "references" in metric.needs:
+                assert reason == "no references"
+
+
+@by_name
+@given(some=items)
+@settings(max_examples=25, deadline=None)
+def test_one_row_gives_the_item_score_and_all_rows_the_corpus(
+    metric: ItemMetric, some: list[Item]
+) -> None:
+    values, rows = run(metric, some)
+    scored = ~np.isnan(values)
+    if not scored.any():
+        return
+    np.testing.assert_allclose(metric.values(rows[scored]), values[scored])
+    total = rows[scored].sum(axis=0)
+    (summary,) = rejoinder.score(some, [str(metric)], resamples=100)[str(metric)].corpus.values()
+    assert summary is not None
+    assert summary.value == pytest.approx(float(metric.values(total)))
+    if not metric.pooling.keeps_rows:
+        assert summary.value == pytest.approx(values[scored].mean())
+
+
+@by_name
+@given(reply=st.lists(word, min_size=1, max_size=9), others=references)
+@settings(max_examples=25, deadline=None)
+def test_a_reply_that_equals_a_reference_is_best(
+    metric: ItemMetric, reply: list[str], others: list[Reference]
+) -> None:
+    if metric.best is None or metric.refs.name not in ("max", "all"):
+        return
+    if isinstance(metric, OverlapMetric) and len(reply) < metric.tokens_for_best:
+        return
+    same = " ".join(reply)
+    lighter = [Reference(r.text, weight=min(r.weight or 0.0, 0.5)) for r in others]
+    item = Item(id="1", response=same, references=[*lighter, Reference(same, weight=1.0)])
+    assert run(metric, [item])[0][0] == pytest.approx(metric.best)
+
+
+@pytest.mark.parametrize("metric", [m for m in variants() if hasattr(m, "unweighted")], ids=str)
+@given(some=items)
+@settings(max_examples=50, deadline=None)
+def test_unit_weights_make_the_weighted_metric_the_plain_one(
+    metric: ItemMetric, some: list[Item]
+) -> None:
+    shared = {f.name: getattr(metric, f.name) for f in dataclasses.fields(metric)}
+    plain = METRICS.find(metric.unweighted)(**shared)
+    units = [
+        Item(id=i.id, response=i.response, references=[Reference(r.text) for r in i.references])
+        for i in some
+    ]
+    np.testing.assert_array_equal(run(metric, units)[0], run(plain, units)[0])
+
+
+def test_some_metric_is_weighted() -> None:
+    assert any(hasattr(metric, "unweighted") for metric in ITEM_METRICS)
+
+
+@pytest.mark.parametrize("metric", [*variants(), *SET_METRICS], ids=str)
+def test_spec_to_metric_to_spec_is_the_identity(metric: Metric) -> None:
+    assert make_metric(str(metric)) == metric
+    assert str(make_metric(str(metric))) == str(metric)
+    assert make_metric(str(metric)).signature() == metric.signature()
+
+
+@pytest.mark.parametrize("metric", SET_METRICS, ids=str)
+@given(data=st.data(), texts=st.lists(text, min_size=1, max_size=5), refs=references)
+@settings(max_examples=50, deadline=None)
+def test_set_metrics(
+    metric: SetMetric, data: st.DataObject, texts: list[str], refs: list[Reference]
+) -> None:
+    """Order of replies is irrelevant; a finite value, or a reason."""
+
+    def judge(replies: list[str]) -> float | None:
+        made = [
+            Item(id=str(i), response=t, references=refs, context_id="c")
+            for i, t in enumerate(replies)
+        ]
+        (judged,) = judge_sets(made, [metric])
+        assert (judged.value is None) == (judged.reason is not None)
+        return judged.value
+
+    value, turned = judge(texts), judge(data.draw(st.permutations(texts)))
+    if value is None:
+        assert turned is None
+    else:
+        assert math.isfinite(value)
+        assert turned == pytest.approx(value, abs=1e-12)
+
+
+JAPANESE = "今日はとても天気がいいので、公園まで散歩に行きませんか。"
+CHINESE = "今天天气很好，我们一起去公园散步好不好？"
+
+
+@by_name
+@pytest.mark.parametrize(
+    ("sentence", "tok"), [(JAPANESE, "ja-mecab"), (CHINESE, "zh-jieba"), (JAPANESE, "char")]
+)
+def test_japanese_and_chinese_equal_themselves(metric: ItemMetric, sentence: str, tok: str) -> None:
+    if metric.best is None:
+        return
+    if isinstance(metric, OverlapMetric):
+        metric = dataclasses.replace(metric, tok=Spec(tok))
+    item = Item(id="1", response=sentence, references=[Reference(sentence)])
+    assert run(metric, [item])[0][0] == pytest.approx(metric.best)
+
+
+@by_name
+@pytest.mark.parametrize("sentence", [JAPANESE, CHINESE, "お元気ですか"])
+@pytest.mark.parametrize("tok", ["13a", "intl"])
+def test_the_wrong_tokenizer_is_named(metric: ItemMetric, sentence: str, tok: str) -> None:
+    if not isinstance(metric, OverlapMetric):
+        return
+    metric = dataclasses.replace(metric, tok=Spec(tok))
+    item = Item(id="1", response=sentence, references=[Reference(sentence)])
+    (reason,) = metric.reasons(Batch.of([item]))
+    assert reason.startswith(f"the tokenizer {tok} does not split")
+    assert "use tok=" in reason

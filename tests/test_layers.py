@@ -1,0 +1,76 @@
+"""Imports point one way, and the command line starts light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parent.parent / "src" / "rejoinder"
+
+# each layer may import itself and what stands before it
+LAYERS = [
+    {"version"},
+    {"errors"},
+    {"spec", "items"},
+    {"io", "registry"},
+    {"kernels"},
+    {"text"},
+    {"datasets", "examples"},
+    {"metrics"},
+    {"meta"},
+    {"report", "api"},
+    {"cli"},
+]
+
+
+def layer_of(name: str) -> int:
+    for number, names in enumerate(LAYERS):
+        if name in names:
+            return number
+    raise AssertionError(f"'{name}' stands in no layer: add it to LAYERS")
+
+
+def imports(path: Path) -> set[str]:
+    """The first-level names of rejoinder that a file imports, wherever the import stands."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        modules = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            modules = [node.module]
+            if node.module == "rejoinder":
+                modules = [f"rejoinder.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        found |= {m.split(".")[1] for m in modules if m.startswith("rejoinder.")}
+    return found
+
+
+def test_imports_point_one_way() -> None:
+    checked = 0
+    for path in SOURCE.rglob("*.py"):
+        own = path.relative_to(SOURCE).with_suffix("").parts[0]
+        if own == "__init__":
+            continue
+        for other in imports(path):
+            assert layer_of(other) <= layer_of(own), f"{path.name} imports rejoinder.{other}"
+            checked += 1
+    assert checked > 100
+
+
+def test_the_command_line_starts_light() -> None:
+    """Neither help nor listing needs compiled kernels, scipy, torch or scikit-learn."""
+    for arguments, heavy in (
+        (["--help"], {"torch", "sklearn", "numba", "scipy", "numpy"}),
+        (["ls", "--json"], {"torch", "sklearn", "numba", "scipy"}),
+    ):
+        code = (
+            "import sys\nfrom rejoinder.cli.main import run\n"
+            f"run({arguments!r})\nsys.stderr.write(' '.join(sys.modules))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert done.stdout
+        assert not heavy & set(done.stderr.split())

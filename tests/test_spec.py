@@ -1,0 +1,117 @@
+"""Specs print and parse back, and wrong ones are answered with what would be right."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rejoinder.errors import UsageError
+from rejoinder.metrics.base import make_metric
+from rejoinder.spec import Spec, did_you_mean, parse
+
+names = st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True).filter(
+    lambda name: name not in ("true", "false")
+)
+plain = (
+    st.booleans()
+    | st.integers(-(10**9), 10**9)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+)
+specs = st.recursive(
+    st.builds(Spec, names),
+    lambda inner: st.builds(
+        lambda name, params: Spec(name, tuple(params.items())),
+        names,
+        st.dictionaries(names, plain | inner.filter(lambda s: s.params), max_size=3),
+    ),
+    max_leaves=4,
+)
+
+
+@given(specs)
+def test_printing_and_parsing_are_inverse(spec: Spec) -> None:
+    assert parse(str(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("bleu", Spec("bleu")),
+        (" bleu ( n = 2 , smooth = add-k ) ", Spec("bleu", (("n", 2), ("smooth", "add-k")))),
+        ("a(x=1.5,y=-2,z=1e-3)", Spec("a", (("x", 1.5), ("y", -2), ("z", 0.001)))),
+        ("a(t=13a)", Spec("a", (("t", "13a"),))),
+        ("a(refs=top(3))", Spec("a", (("refs", Spec("top", (("k", 3),))),))),
+        (r'a(m="b \"c\" \\d")', Spec("a", (("m", r'b "c" \d'),))),
+        ("a(b=true,c=false)", Spec("a", (("b", True), ("c", False)))),
+        ("bleu()", Spec("bleu")),
+    ],
+)
+def test_parse(text: str, expected: Spec) -> None:
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "expected a name, found the end"),
+        ("bleu(", "expected name=value|expected a value"),
+        ("bleu(n=2", "expected ',' or '\\)', found the end"),
+        ("bleu(n)", "expected '=' after 'n'"),
+        ("bleu(n=2))", "expected the end, found '\\)'"),
+        ("bleu(n=2,n=3)", "'n' is given twice"),
+        ("bleu(n=)", "expected a value"),
+        ("top(1,2)", "expected name=value"),
+        ("bleu(n=2) extra", "expected the end"),
+    ],
+)
+def test_broken_specs_point_at_the_place(text: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        parse(text)
+
+
+def test_all_wrong_parameters_are_reported_at_once() -> None:
+    with pytest.raises(UsageError) as caught:
+        make_metric("bleu(n=two,smoth=none,lower=3)")
+    assert list(caught.value.messages) == [
+        "bleu: n=two is not a whole number",
+        "bleu has no parameter 'smoth': did you mean 'smooth' or 'smooth_value'?",
+        "bleu: lower=3 is not true or false",
+    ]
+
+
+def test_did_you_mean_names_the_nearest_or_all() -> None:
+    assert did_you_mean("blue", ["bleu", "wer"]) == "did you mean 'bleu'?"
+    assert did_you_mean("zzz", ["wer", "bleu"]) == "known: bleu, wer"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "bleu(n=0)",
+        "bleu(smooth=maybe)",
+        "bleu(bp=long)",
+        "bleu(smooth_value=-1.0)",
+        "bleu(smooth=none,smooth_value=0.1)",
+        "bleu(short=x)",
+        "bleu(refs=some)",
+        "bleu(refs=top(0))",
+        "rouge-l(refs=all)",
+        "bleu(tok=nonsense)",
+        "bleu(tok=sentencepiece)",
+        "recall(d=distinct)",
+    ],
+)
+def test_parameters_out_of_range_are_usage_errors(spec: str) -> None:
+    with pytest.raises(UsageError):
+        make_metric(spec)
+
+
+def test_signature_holds_every_parameter_and_the_version() -> None:
+    from rejoinder import __version__
+
+    assert make_metric("delta-bleu(n=2)").signature() == (
+        "delta-bleu|n:2|smooth:epsilon|smooth_value:0.1|bp:closest|short:one|refs:all|tok:13a"
+        f"|lower:no|version:{__version__}"
+    )

@@ -1,0 +1,115 @@
+"""Text that a tokenizer left in one piece is noticed, and text that it split is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from rejoinder.text.scripts import unsplit
+from rejoinder.text.tokenizers.base import Tokenizer
+from rejoinder.text.tokenizers.char import Char
+from rejoinder.text.tokenizers.intl import Intl
+from rejoinder.text.tokenizers.ja_mecab import JaMecab
+from rejoinder.text.tokenizers.mteval13a import Mteval13a
+from rejoinder.text.tokenizers.whitespace import Whitespace
+from rejoinder.text.tokenizers.zh_jieba import ZhJieba
+from rejoinder.text.tokens import split
+
+
+@pytest.mark.parametrize(
+    ("tokens", "script"),
+    [
+        (["今日はいい天気です"], "Japanese"),
+        (["ok", "コミュニケーションする"], "Japanese"),
+        (["我来到北京清华大学"], "Chinese"),
+        (["สวัสดีครับผมชื่อสมชาย"], "Thai, Lao, Khmer or Burmese"),
+        (["ສະບາຍດີຂ້ອຍຊື່ສົມຊາຍ"], "Thai, Lao, Khmer or Burmese"),
+        (["សួស្តីខ្ញុំឈ្មោះសុខ"], "Thai, Lao, Khmer or Burmese"),
+        (["မင်္ဂလာပါကျွန်တော်"], "Thai, Lao, Khmer or Burmese"),
+    ],
+)
+def test_a_long_run_names_its_script(tokens: list[str], script: str) -> None:
+    found = unsplit(tokens, 3)
+    assert found is not None
+    assert found.name == script
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        [],
+        [""],
+        ["internationalization", "Donaudampfschifffahrt", "Ελληνικά", "안녕하세요"],
+        ["今日", "は", "いい", "天気", "です"],
+        ["我", "来到", "北京", "大学"],
+        ["コミュニケーション", "コンピューター"],
+        ["สวัสดี", "ครับ"],
+    ],
+)
+def test_words_are_left_in_peace(tokens: list[str]) -> None:
+    assert unsplit(tokens, 3) is None
+
+
+def test_the_limit_is_the_longest_word() -> None:
+    assert unsplit(["天気予報"], 3) is not None
+    assert unsplit(["天気予報"], 4) is None
+
+
+@pytest.mark.parametrize("tokenizer", [Mteval13a(), Intl(), Whitespace()])
+def test_tokenizers_that_need_spaces_say_so(tokenizer: Tokenizer) -> None:
+    texts = [
+        "今日はとてもいい天気ですね",
+        "今日 は いい 天気",
+        "我来到北京清华大学读书",
+        "it is fine",
+        "",
+    ]
+    _, problems = split(tokenizer, texts)
+    name = tokenizer.signature()
+    assert problems == {
+        0: f"the tokenizer {name} does not split Japanese text; use tok=ja-mecab or tok=char",
+        2: f"the tokenizer {name} does not split Chinese text; use tok=zh-jieba or tok=char",
+    }
+
+
+@pytest.mark.parametrize("tokenizer", [JaMecab(), ZhJieba(), Char()])
+def test_tokenizers_that_find_words_have_no_problem(tokenizer: Tokenizer) -> None:
+    words, problems = split(tokenizer, ["今日はとてもいい天気ですね", "我来到北京清华大学读书"])
+    assert not problems
+    assert all(len(tokens) >= 4 for tokens in words)
+
+
+def test_a_swallowed_text_is_a_problem_and_an_empty_one_is_not() -> None:
+    words, problems = split(Mteval13a(), ["<skipped>", "", " \n\u3000", "-\n"])
+    assert words == [[], [], [], []]
+    swallowed = "the tokenizer 13a turned the text into nothing"
+    assert problems == {0: swallowed, 3: swallowed}
+
+
+def test_a_tokenizer_that_loses_texts_is_a_bug() -> None:
+    @dataclass(frozen=True)
+    class Forgetful(Tokenizer):
+        def tokenize(self, texts: object) -> list[list[str]]:
+            return []
+
+        def signature(self) -> str:
+            return "forgetful"
+
+    with pytest.raises(ValueError, match="zip"):
+        split(Forgetful(), ["a"])
+
+
+def lines(*parts: str) -> Callable[[Path], list[str]]:
+    return lambda data: data.joinpath(*parts).read_text("utf-8").splitlines()
+
+
+def test_real_dialogues_in_chinese_are_noticed_and_in_english_are_not(data: Path) -> None:
+    chinese = lines("xdailydialog-zh", "validation.txt")(data)
+    english = lines("dailydialog", "test.txt")(data)
+    twitter = lines("twitter", "conversations.txt")(data)[:5000]
+    assert len(split(Mteval13a(), chinese)[1]) > 0.99 * len(chinese)
+    assert not split(Mteval13a(), english)[1]
+    assert len(split(Mteval13a(), twitter)[1]) < 0.01 * len(twitter)

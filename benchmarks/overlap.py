@@ -14,6 +14,8 @@ import numpy as np
 from nltk.translate.bleu_score import brevity_penalty, closest_ref_length
 from nltk.util import ngrams
 from sacrebleu.metrics import BLEU
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 
 from rejoinder.datasets import load
 from rejoinder.items import Item, Reference
@@ -47,16 +49,15 @@ def bleu_over_five_references(items: list[Item]) -> dict[str, Any]:
     texts = [(item.response, [r.text for r in item.references]) for item in items]
 
     def theirs() -> list[float]:
+        # it remembers the texts it has tokenized; we tokenize anew each time, so must it
+        for tokenizer in (Tokenizer13a, TokenizerRegexp):
+            tokenizer.__call__.cache_clear()
         return [peer.sentence_score(reply, references).score / 100 for reply, references in texts]
 
     mine = ours("bleu(n=2,short=skip)", items)
     np.testing.assert_allclose(mine(), theirs(), atol=1e-9)
-    return row(
-        "bleu(n=2), 5 references, sacrebleu sentence_score",
-        best_of(5, mine),
-        best_of(1, theirs),
-        10,
-    )
+    name = "bleu(n=2), 5 references: sacrebleu sentence_score"
+    return row(name, best_of(5, mine), best_of(2, theirs), 10)
 
 
 def plain_delta_bleu(reply: list[str], references: list[list[str]], weights: list[float]) -> float:

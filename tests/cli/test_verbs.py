@@ -149,9 +149,8 @@ def test_ls_json_names_the_contract(run: Run) -> None:
     assert metrics["delta-bleu"]["needs"] == ["references", "weights"]
     assert metrics["bleu"]["parameters"]["smooth"] == "epsilon"
     tokenizers = {row["name"] for row in listed["tokenizers"]}
-    assert tokenizers == set(
-        ["whitespace", "13a", "intl", "char", "ja-mecab", "zh-jieba", "sentencepiece"]
-    )
+    names = "whitespace 13a intl char ja-mecab zh-jieba sentencepiece"
+    assert " ".join(sorted(tokenizers)) == " ".join(sorted(names.split()))
 
 
 def test_explain_prints_the_definition(run: Run) -> None:

@@ -36,6 +36,16 @@ def test_table_4_one_reference(data: Path, n: int, spearman: float, pearson: flo
     assert round(found.pearson.value, 4) == pearson
 
 
+def test_rouge_l_of_tables_4_and_6(data: Path) -> None:
+    """The papers' ROUGE-L weighs recall with beta = 1.2, which their text does not say."""
+    spec = "rouge-l(beta=1.2,tok=whitespace)"
+    found = correlate(*scores(spec, "dailydialog-multiref", "single"), resamples=0)
+    assert round(found.spearman.value or 0, 4) == 0.0715
+    assert round(found.pearson.value or 0, 4) == 0.1408
+    values, _ = scores(spec, "dailydialog-hred", "single")
+    assert round(float(values.mean()), 4) == 0.1998
+
+
 @pytest.mark.parametrize(("n", "mean"), [(2, 0.0604), (4, 0.0301)])
 def test_table_6_hred_one_reference(data: Path, n: int, mean: float) -> None:
     values, _ = scores(f"bleu(n={n},tok=whitespace)", "dailydialog-hred", "single")

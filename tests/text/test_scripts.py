@@ -16,7 +16,7 @@ from rejoinder.text.tokenizers.ja_mecab import JaMecab
 from rejoinder.text.tokenizers.mteval13a import Mteval13a
 from rejoinder.text.tokenizers.whitespace import Whitespace
 from rejoinder.text.tokenizers.zh_jieba import ZhJieba
-from rejoinder.text.tokens import split
+from rejoinder.text.tokens import Tokens
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_tokenizers_that_need_spaces_say_so(tokenizer: Tokenizer) -> None:
         "it is fine",
         "",
     ]
-    _, problems = split(tokenizer, texts)
+    problems = Tokens.of(tokenizer, texts).problems
     name = tokenizer.signature()
     assert problems == {
         0: f"the tokenizer {name} does not split Japanese text; use tok=ja-mecab or tok=char",
@@ -77,16 +77,16 @@ def test_tokenizers_that_need_spaces_say_so(tokenizer: Tokenizer) -> None:
 
 @pytest.mark.parametrize("tokenizer", [JaMecab(), ZhJieba(), Char()])
 def test_tokenizers_that_find_words_have_no_problem(tokenizer: Tokenizer) -> None:
-    words, problems = split(tokenizer, ["今日はとてもいい天気ですね", "我来到北京清华大学读书"])
-    assert not problems
-    assert all(len(tokens) >= 4 for tokens in words)
+    tokens = Tokens.of(tokenizer, ["今日はとてもいい天気ですね", "我来到北京清华大学读书"])
+    assert not tokens.problems
+    assert (tokens.lengths >= 4).all()
 
 
 def test_a_swallowed_text_is_a_problem_and_an_empty_one_is_not() -> None:
-    words, problems = split(Mteval13a(), ["<skipped>", "", " \n\u3000", "-\n"])
-    assert words == [[], [], [], []]
+    tokens = Tokens.of(Mteval13a(), ["<skipped>", "", " \n\u3000", "-\n"])
+    assert tokens.lengths.tolist() == [0, 0, 0, 0]
     swallowed = "the tokenizer 13a turned the text into nothing"
-    assert problems == {0: swallowed, 3: swallowed}
+    assert tokens.problems == {0: swallowed, 3: swallowed}
 
 
 def test_a_tokenizer_that_loses_texts_is_a_bug() -> None:
@@ -98,8 +98,8 @@ def test_a_tokenizer_that_loses_texts_is_a_bug() -> None:
         def signature(self) -> str:
             return "forgetful"
 
-    with pytest.raises(ValueError, match="zip"):
-        split(Forgetful(), ["a"])
+    with pytest.raises(ValueError, match="forgetful gave 0 lists of tokens for 1 texts"):
+        Tokens.of(Forgetful(), ["a"])
 
 
 def lines(*parts: str) -> Callable[[Path], list[str]]:
@@ -110,6 +110,6 @@ def test_real_dialogues_in_chinese_are_noticed_and_in_english_are_not(data: Path
     chinese = lines("xdailydialog-zh", "validation.txt")(data)
     english = lines("dailydialog", "test.txt")(data)
     twitter = lines("twitter", "conversations.txt")(data)[:5000]
-    assert len(split(Mteval13a(), chinese)[1]) > 0.99 * len(chinese)
-    assert not split(Mteval13a(), english)[1]
-    assert len(split(Mteval13a(), twitter)[1]) < 0.01 * len(twitter)
+    assert len(Tokens.of(Mteval13a(), chinese).problems) > 0.99 * len(chinese)
+    assert not Tokens.of(Mteval13a(), english).problems
+    assert len(Tokens.of(Mteval13a(), twitter).problems) < 0.01 * len(twitter)

@@ -55,7 +55,12 @@ def say(message: str) -> None:
 
 
 def show(table: Table, *, stderr: bool = False) -> None:
-    console(stderr=stderr).print(table)
+    """Print a table below its title, which may be wider than the table itself."""
+    out = console(stderr=stderr)
+    title, table.title = table.title, None
+    if title is not None:
+        out.print(title, markup=False)
+    out.print(table)
 
 
 def print_json(payload: Any) -> None:

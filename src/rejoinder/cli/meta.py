@@ -82,6 +82,8 @@ def meta(
     ):
         if table is not None:
             show(table)
+    if found.humans is not None:
+        say(tables.annotator_facts(found.humans))
     for name, reason in found.refused.items():
         say(f"{name}: left out: {reason}")
     if found.unrated:

@@ -7,7 +7,7 @@ table, and with it every tokenization, is shared by all batches derived from one
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -39,12 +39,11 @@ class Batch:
     @classmethod
     def of(cls, items: Sequence[Item]) -> Batch:
         number: defaultdict[str, int] = defaultdict(count().__next__)
-        reply = np.fromiter((number[item.response] for item in items), np.int64, len(items))
         references = [r for item in items for r in item.references]
-        reference = np.fromiter((number[r.text] for r in references), np.int64, len(references))
-        weight = np.fromiter(
-            (1.0 if r.weight is None else r.weight for r in references), np.float64, len(references)
-        )
+        reply = _numbers(number, [item.response for item in items])
+        reference = _numbers(number, [r.text for r in references])
+        weights = [r.weight for r in references]
+        weight = np.array([1.0 if w is None else w for w in weights], dtype=np.float64)
         first = np.zeros(len(items) + 1, np.int64)
         np.cumsum([len(item.references) for item in items], out=first[1:])
         return cls(items, TextTable(list(number)), reply, reference, first, weight)
@@ -82,3 +81,7 @@ class Batch:
             np.arange(len(owner) + 1, dtype=np.int64),
             self.weight,
         )
+
+
+def _numbers(number: Mapping[str, int], texts: Sequence[str]) -> Ints:
+    return np.fromiter(map(number.__getitem__, texts), np.int64, len(texts))

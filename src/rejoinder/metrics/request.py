@@ -50,13 +50,10 @@ def requests(specs: Iterable[str], language_code: str | None = None) -> Requests
         problems.extend(error.messages)
     for text in specs:
         try:
-            spec = parse(text)
-            filled = with_language(spec, spoken) if spoken else spec
-            label = "".join(text.split()) if filled == spec else str(filled)
-            request = Request(label, make_metric(filled))
-            if label in asked:
-                problems.append(f"the metric '{label}' is asked for twice")
-            asked[label] = request
+            request = _request(text, spoken)
+            if request.label in asked:
+                problems.append(f"the metric '{request.label}' is asked for twice")
+            asked[request.label] = request
         except UsageError as error:
             problems.extend(error.messages)
         except RejoinderError as error:
@@ -70,6 +67,14 @@ def requests(specs: Iterable[str], language_code: str | None = None) -> Requests
         [r for r in both if isinstance(r.metric, ItemMetric)],
         [r for r in both if isinstance(r.metric, SetMetric)],
     )
+
+
+def _request(text: str, spoken: Language | None) -> Request:
+    """The metric under the name that the user gave it, unless the language changes its meaning."""
+    spec = parse(text)
+    metric = make_metric(spec)
+    filled = make_metric(with_language(spec, spoken)) if spoken else metric
+    return Request("".join(text.split()) if filled == metric else str(filled), filled)
 
 
 def with_language(spec: Spec, spoken: Language) -> Spec:

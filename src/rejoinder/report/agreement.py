@@ -8,6 +8,7 @@ from rich.table import Table
 
 from rejoinder.meta.correlate import Correlations, Estimate
 from rejoinder.meta.curves import Point
+from rejoinder.meta.humans import Humans
 from rejoinder.meta.study import Study
 from rejoinder.report.tables import interval, number, p_value, plain_table, wrapping
 
@@ -47,17 +48,28 @@ def _estimate(found: Estimate) -> str:
     return f"{number(found.value)} {interval(found.low, found.high, 2)}".rstrip()
 
 
+def annotator_facts(humans: Humans) -> str:
+    """How far the annotators agree, in one line."""
+    facts = [f"{humans.annotators} annotators"]
+    facts += [] if humans.identified else ["not identified"]
+    facts += [] if humans.kappa is None else [f"Cohen's kappa {number(humans.kappa, 3)}"]
+    facts += [] if humans.alpha is None else [f"Krippendorff's alpha {number(humans.alpha, 3)}"]
+    return ", ".join(facts)
+
+
 def annotator_table(found: Study) -> Table | None:
     """The papers' rows: with the annotator who agrees most, and least; people between them."""
     humans = found.humans
-    if humans is None:
+    if humans is None or not humans.identified:
         return None
-    facts = [f"{humans.annotators} annotators"]
-    facts += [] if humans.kappa is None else [f"kappa {number(humans.kappa, 3)}"]
-    facts += [] if humans.alpha is None else [f"alpha {number(humans.alpha, 3)}"]
-    title = "Single annotators (" + ", ".join(facts) + ")"
     table = plain_table(
-        "", "Spearman max", "min", "Pearson max", "min", right=[1, 2, 3, 4], title=title
+        "",
+        "Spearman max",
+        "min",
+        "Pearson max",
+        "min",
+        right=[1, 2, 3, 4],
+        title="Agreement with single annotators",
     )
     for result in found.results:
         if result.annotators:

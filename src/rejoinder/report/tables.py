@@ -32,8 +32,8 @@ def plain_table(*columns: str, right: Iterable[int] = (), title: str | None = No
 
 
 def wrapping(label: str) -> str:
-    """A spec that a narrow column can break after a comma."""
-    return label.replace(",", ", ")
+    """A spec that a narrow column can break before its parameters and between them."""
+    return label.replace(",", ", ").replace("(", " (", 1)
 
 
 def number(value: float | None, digits: int = 4) -> str:

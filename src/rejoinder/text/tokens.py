@@ -6,35 +6,66 @@ tokenizer, whatever number of items, references and metrics share it.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rejoinder.text.scripts import unsplit
-from rejoinder.text.tokenizers.base import Tokenizer
-
-Ints = NDArray[np.int64]
+from rejoinder.text.tokenizers.base import Encoded, Ints, Tokenizer, starts_of
 
 
 @dataclass(frozen=True)
-class Tokens:
-    """Token numbers of all texts, end to end: text i is ``ids[starts[i]:starts[i + 1]]``."""
+class Tokens(Encoded):
+    """Token numbers of all texts, and which texts came out wrong."""
 
-    ids: NDArray[np.int32]
-    starts: Ints
-    vocabulary: int
     problems: dict[int, str] = field(default_factory=dict)
     """Texts that the tokenizer could not split, with the reason."""
-    words: list[str] = field(default_factory=list)
-    """The tokens behind the numbers, where a tokenizer made them: ``words[id]``."""
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, texts: Sequence[str]) -> Tokens:
+        made = tokenizer.encode(texts)
+        return cls(made.ids, made.starts, made.words, _problems(tokenizer, texts, made))
+
+    @property
+    def vocabulary(self) -> int:
+        """Token numbers are below this."""
+        return len(self.words)
 
     @property
     def lengths(self) -> Ints:
         return np.diff(self.starts)
+
+
+@dataclass(frozen=True)
+class Characters(Tokens):
+    """Code points as tokens: they are their own numbers and need no list of words."""
+
+    @property
+    def vocabulary(self) -> int:
+        return 0x110000
+
+
+def _problems(tokenizer: Tokenizer, texts: Sequence[str], made: Encoded) -> dict[int, str]:
+    """A tokenizer that swallows a text, or that leaves a sentence in one piece, would give
+    scores that look like scores and mean nothing; such texts are named instead."""
+    name, longest = tokenizer.signature(), tokenizer.longest_word
+    problems = {
+        number: f"the tokenizer {name} turned the text into nothing"
+        for number in np.flatnonzero(np.diff(made.starts) == 0).tolist()
+        if texts[number].strip()
+    }
+    if longest is None:
+        return problems
+    too_long = [i for i, word in enumerate(made.words) if unsplit([word], longest)]
+    places = np.flatnonzero(np.isin(made.ids, too_long)) if too_long else np.zeros(0, np.int64)
+    for number in np.unique(np.searchsorted(made.starts, places, side="right") - 1).tolist():
+        ids = made.ids[made.starts[number] : made.starts[number + 1]]
+        if script := unsplit([made.words[i] for i in ids.tolist()], longest):
+            problems[number] = (
+                f"the tokenizer {name} does not split {script.name} text; use {script.advice}"
+            )
+    return problems
 
 
 @dataclass
@@ -43,52 +74,21 @@ class TextTable:
 
     texts: list[str]
     _tokens: dict[tuple[Tokenizer, bool], Tokens] = field(default_factory=dict)
-    _characters: dict[bool, Tokens] = field(default_factory=dict)
+    _characters: dict[bool, Characters] = field(default_factory=dict)
 
     def tokens(self, tokenizer: Tokenizer, lower: bool = False) -> Tokens:
         key = tokenizer, lower
         if key not in self._tokens:
-            self._tokens[key] = _tokens_of(self._cased(lower), tokenizer)
+            self._tokens[key] = Tokens.of(tokenizer, self._cased(lower))
         return self._tokens[key]
 
-    def characters(self, lower: bool = False) -> Tokens:
+    def characters(self, lower: bool = False) -> Characters:
         """Code points without white space, as chrF reads them."""
         if lower not in self._characters:
             squeezed = ["".join(text.split()) for text in self._cased(lower)]
             ids = np.frombuffer("".join(squeezed).encode("utf-32-le", "surrogatepass"), np.int32)
-            self._characters[lower] = Tokens(ids, _starts(map(len, squeezed)), 0x110000)
+            self._characters[lower] = Characters(ids, starts_of(map(len, squeezed)), [])
         return self._characters[lower]
 
     def _cased(self, lower: bool) -> list[str]:
         return [text.lower() for text in self.texts] if lower else self.texts
-
-
-def split(tokenizer: Tokenizer, texts: Sequence[str]) -> tuple[list[list[str]], dict[int, str]]:
-    """The tokens of each text, and which texts came out wrong.
-
-    A tokenizer that swallows a text, or that leaves a sentence in one piece, would give
-    scores that look like scores and mean nothing; such texts are named instead.
-    """
-    words, longest = tokenizer.tokenize(texts), tokenizer.longest_word
-    problems = {}
-    for number, (text, tokens) in enumerate(zip(texts, words, strict=True)):
-        if not tokens and text.strip():
-            problems[number] = f"the tokenizer {tokenizer.signature()} turned the text into nothing"
-        elif longest and not text.isascii() and (script := unsplit(tokens, longest)):
-            problems[number] = (
-                f"the tokenizer {tokenizer.signature()} does not split {script.name} text;"
-                f" use {script.advice}"
-            )
-    return words, problems
-
-
-def _tokens_of(texts: list[str], tokenizer: Tokenizer) -> Tokens:
-    words, problems = split(tokenizer, texts)
-    number: defaultdict[str, int] = defaultdict(count().__next__)
-    ids = np.fromiter(map(number.__getitem__, chain.from_iterable(words)), np.int32)
-    return Tokens(ids, _starts(map(len, words)), len(number), problems, list(number))
-
-
-def _starts(lengths: Iterable[int]) -> Ints:
-    listed = np.fromiter(lengths, np.int64)
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(listed)])

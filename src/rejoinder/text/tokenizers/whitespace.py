@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rejoinder.text.tokenizers.base import Tokenizer
+from rejoinder.text.tokenizers.base import Codes, Ints, SpanTokenizer
 
 
 @dataclass(frozen=True)
-class Whitespace(Tokenizer):
+class Whitespace(SpanTokenizer):
     """For texts that come tokenized, as DailyDialog does.
 
     >>> Whitespace().tokenize(["well , i see ."])
@@ -19,8 +18,10 @@ class Whitespace(Tokenizer):
 
     longest_word: ClassVar[int | None] = 9
 
-    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        return [text.split() for text in texts]
+    def spans(self, codes: Codes, starts: Ints) -> tuple[Ints, Ints, Ints]:
+        from rejoinder.kernels.tokens import whitespace_spans
+
+        return whitespace_spans(codes, starts)
 
     def signature(self) -> str:
         return "whitespace"

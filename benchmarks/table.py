@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Iterable
 from typing import Any
 
 
 def show(rows: Iterable[dict[str, Any]]) -> None:
+    """Print the rows; exit with 1 if one misses its limit."""
+    missed = False
     print(f"{'what, and against what':44} {'ours':>8} {'peer':>8} {'ratio':>7} {'limit':>6}")
     for row in rows:
         first, *rest = textwrap.wrap(row["name"], 44)
@@ -18,3 +21,6 @@ def show(rows: Iterable[dict[str, Any]]) -> None:
         )
         for line in rest:
             print(f"  {line}")
+        missed |= row["required"] is not None and row["ratio"] < row["required"]
+    if missed:
+        sys.exit("a ratio is below its limit")

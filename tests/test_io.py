@@ -164,10 +164,16 @@ def test_empty_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 def test_cut_off_and_damaged_archives(tmp_path: Path, suffix: str) -> None:
     plain = lines(*({**GOOD, "id": str(i), "response": os.urandom(40).hex()} for i in range(3000)))
-    packed = gzip.compress(plain) if suffix == ".gz" else zstandard.compress(plain)
-    for broken in (packed[: len(packed) // 2], b"not compressed at all\n", packed[:-1]):
+    checked = zstandard.ZstdCompressor(write_checksum=True)
+    packed = gzip.compress(plain) if suffix == ".gz" else checked.compress(plain)
+    for broken in (packed[: len(packed) // 2], b"not compressed\n", packed[:-1]):
         with pytest.raises(DataError, match=r"items.jsonl.*:\d+: the compressed file is damaged"):
             read(tmp_path, broken, f"items.jsonl{suffix}")
+    for place in range(20, len(packed), len(packed) // 20):
+        flipped = bytearray(packed)
+        flipped[place] ^= 0xFF
+        with pytest.raises(DataError, match=r"items.jsonl.*:\d+: "):
+            read(tmp_path, bytes(flipped), f"items.jsonl{suffix}")
 
 
 def test_missing_and_unreadable_files(tmp_path: Path) -> None:
@@ -182,6 +188,10 @@ def test_duplicates_are_found_wherever_they_stand(tmp_path: Path) -> None:
     records[2900]["id"] = "17"
     with pytest.raises(DataError, match="jsonl:2901: the id stands in line 18 already"):
         read(tmp_path, lines(*records))
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    assert len(read(tmp_path, b"\xef\xbb\xbf" + lines(GOOD))) == 1
 
 
 def test_blank_lines_count_as_lines(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rejoinder.version import __version__
 
 if TYPE_CHECKING:
-    from rejoinder.api import Scores, compare, score, score_one
+    from rejoinder.api import Scores, compare, load, score, score_one
     from rejoinder.io import read_items
     from rejoinder.items import Item, Reference
 
@@ -17,6 +17,7 @@ __all__ = [
     "Scores",
     "__version__",
     "compare",
+    "load",
     "read_items",
     "score",
     "score_one",
@@ -32,3 +33,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     return getattr(importlib.import_module(f"rejoinder.{_HOMES.get(name, 'api')}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

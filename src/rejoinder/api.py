@@ -1,6 +1,6 @@
 """The Python side of the command line: the same verbs as functions.
 
-items = rejoinder.read_items("items.jsonl")
+items = rejoinder.load("items.jsonl")
 result = rejoinder.score(items, ["bleu(n=2)", "rouge-l"])
 result["bleu(n=2)"].values          # a number for each item, NaN where unscored
 result["bleu(n=2)"].corpus          # the value of all together, with its interval
@@ -8,13 +8,16 @@ result["bleu(n=2)"].corpus          # the value of all together, with its interv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from rejoinder.errors import DataError
+from rejoinder.io import explain, read_items
 from rejoinder.items import Item, Reference, item_from
 from rejoinder.meta.ranking import Ranking, Statistics
 from rejoinder.metrics.base import ItemMetric
@@ -42,28 +45,44 @@ class Scores:
         return self.metric.signature()
 
 
-def as_item(item: Item | dict[str, Any]) -> Item:
-    """An item from a dictionary with the fields of the items format."""
-    return item if isinstance(item, Item) else item_from(dict(item))
+def load(path: str | Path) -> list[Item]:
+    """All items of a file."""
+    return list(read_items(path))
+
+
+def as_items(items: Iterable[Item | dict[str, Any]]) -> Iterator[Item]:
+    """Items as they are, dictionaries with the fields of the items format converted."""
+    seen: set[str] = set()
+    for number, given in enumerate(items):
+        try:
+            item = given if isinstance(given, Item) else item_from(dict(given))
+        except (msgspec.ValidationError, OverflowError) as error:
+            raise DataError(explain(str(error)), path=f"item {number}") from None
+        if item.id in seen:
+            raise DataError(f"the id '{item.id}' stands twice; ids must be unique")
+        seen.add(item.id)
+        yield item
+    if not seen:
+        raise DataError("there are no items (was the iterator used up before?)")
 
 
 def score(
     items: Iterable[Item | dict[str, Any]],
-    metrics: Sequence[str],
+    metrics: str | Sequence[str],
     *,
     language: str | None = None,
     resamples: int = 1000,
     seed: int = 12345,
 ) -> dict[str, Scores]:
     """Score items with item metrics; the result is keyed by the specs as they were given."""
+    metrics = [metrics] if isinstance(metrics, str) else list(metrics)
     asked = requests(metrics, language)
     if asked.sets:
         raise DataError(f"{asked.sets[0].label} judges sets of replies; use the command line")
     summarizer = Summarizer(asked.item_metrics, resamples=resamples, seed=seed)
     values: list[list[Floats]] = [[] for _ in asked.items]
     unscored: list[dict[str, str]] = [{} for _ in asked.items]
-    converted = (as_item(item) for item in items)
-    for batch, results in summarizer.watch(evaluate(converted, asked.item_metrics)):
+    for batch, results in summarizer.watch(evaluate(as_items(items), asked.item_metrics)):
         for which, result in enumerate(results):
             values[which].append(result.values)
             for item, reason in zip(batch, result.reasons, strict=True):
@@ -99,16 +118,15 @@ def score_one(
 
 def compare(
     items: Iterable[Item | dict[str, Any]],
-    metrics: Sequence[str],
+    metrics: str | Sequence[str],
     *,
     language: str | None = None,
     resamples: int = 1000,
     seed: int = 12345,
 ) -> list[Ranking]:
     """Rank systems by each item metric, with intervals, tests and groups."""
-    asked = requests(metrics, language)
+    asked = requests([metrics] if isinstance(metrics, str) else metrics, language)
     statistics = Statistics(asked.item_metrics)
-    converted = (as_item(item) for item in items)
-    for batch, results in evaluate(converted, asked.item_metrics):
+    for batch, results in evaluate(as_items(items), asked.item_metrics):
         statistics.add(batch, results)
     return statistics.rankings(resamples=resamples, seed=seed)

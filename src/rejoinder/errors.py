@@ -40,3 +40,9 @@ class MissingExtra(RejoinderError):
     """An optional package, model or data folder is not here; the message says how to get it."""
 
     exit_code = 4
+
+
+class ResourceError(RejoinderError):
+    """The machine or the cluster gave out: no disk, no memory, no master, a worker that died."""
+
+    exit_code = 4

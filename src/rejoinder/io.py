@@ -6,6 +6,7 @@ a hidden file beside the target that is renamed at the end, so an output is whol
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import gzip
@@ -13,6 +14,7 @@ import io
 import os
 import re
 import sys
+import zlib
 from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,6 +59,8 @@ class JsonLines:
             try:
                 while line := stream.readline(LONGEST_LINE + 1):
                     number += 1
+                    if number == 1:
+                        line = line.removeprefix(codecs.BOM_UTF8)
                     if len(line) > LONGEST_LINE:
                         raise self.wrong(
                             number,
@@ -65,7 +69,7 @@ class JsonLines:
                         )
                     if line.strip():
                         yield number, line
-            except (EOFError, gzip.BadGzipFile, zstandard.ZstdError) as error:
+            except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
                 raise self.wrong(
                     number + 1, f"the compressed file is damaged or cut off ({error})"
                 ) from None
@@ -99,7 +103,7 @@ class JsonLines:
                     raise self.wrong(number, f"the line is {kind}; expected one object a line")
                 yield number, convert(record)
             except msgspec.ValidationError as error:
-                raise self.wrong(number, _explain(str(error))) from None
+                raise self.wrong(number, explain(str(error))) from None
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise self.wrong(number, _why_broken(line, error)) from None
 
@@ -137,7 +141,7 @@ class _WholeZstd(io.RawIOBase):
         return size
 
 
-def _explain(problem: str) -> str:
+def explain(problem: str) -> str:
     """Say a validation error of msgspec in our words: ``references[2].weight: expected …``."""
     message, _, where = problem.partition(" - at `")
     place = where.rstrip("`").removeprefix("$").removeprefix(".")
@@ -164,7 +168,7 @@ def _why_broken(line: bytes, error: Exception) -> str:
 
 
 class UniqueIds:
-    """Finds an id that stands twice, at 12 bytes an item, so that a long file can stream.
+    """Finds an id that stands twice, at 16 bytes an item, so that a long file can stream.
 
     Hashes are compared when their number has doubled, and at the end: the cost stays that of
     a sort, and a duplicate near the start of a long file is reported early.
@@ -232,23 +236,33 @@ def open_output(path: str | Path | None) -> Iterator[IO[bytes]]:
         return
     target = Path(path)
     special = target.exists() and not target.is_file()
-    try:
+    with _blaming(target):
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, "it is a folder")
         beside = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
         raw = open(beside, "wb")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"{target}: cannot be written: {reason}") from None
     try:
-        with raw, _compressed(raw, target.suffix) as stream:
-            yield stream
-        if not special:
-            os.replace(beside, target)
+        with _blaming(target):
+            with raw, _compressed(raw, target.suffix) as stream:
+                yield stream
+            if not special:
+                os.replace(beside, target)
     except BaseException:
         if not special:
             beside.unlink(missing_ok=True)
         raise
+
+
+@contextlib.contextmanager
+def _blaming(target: Path) -> Iterator[None]:
+    """What the system says of a file that can't be written, as a message to the user."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"{target}: cannot be written: {reason}") from None
 
 
 def _compressed(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[IO[bytes]]:
@@ -256,7 +270,7 @@ def _compressed(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManage
         # neither name nor time stamp: the same scores make the same bytes
         return cast(IO[bytes], gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0))
     if suffix == ".zst":
-        return zstandard.ZstdCompressor().stream_writer(raw, closefd=False)
+        return zstandard.ZstdCompressor(write_checksum=True).stream_writer(raw, closefd=False)
     return contextlib.nullcontext(raw)
 
 

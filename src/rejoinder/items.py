@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 UNNAMED = "(unnamed)"
+TURN_END = "\x1f"
+"""Between the turns of a context that serves as its own name; no text has it inside."""
 
 
 class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -42,8 +44,11 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def group(self) -> str:
-        """What the item's context is called: replies to one context share it."""
-        return self.context_id if self.context_id is not None else "\n".join(self.context)
+        """What the item's context is called: replies to one context share it. A reply whose
+        context is not given stands alone."""
+        if self.context_id is not None:
+            return self.context_id
+        return TURN_END.join(self.context) if self.context else f"(context of {self.id})"
 
     def rating(self) -> float | None:
         """The average human rating, or None where nobody rated."""
@@ -75,7 +80,7 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     signature: str = ""
     parts: dict[str, float] | None = None
     unscored: str | None = None
-    level: str = "item"
+    level: Literal["item", "context", "system"] = "item"
     system: str | None = None
 
 

@@ -44,7 +44,14 @@ class Registry(Generic[T]):
             module, _, attribute = self.builtin[name].partition(":")
             return cast(type[T], getattr(importlib.import_module(module), attribute))
         if name in self._plugins:
-            return cast(type[T], self._plugins[name].load())
+            try:
+                return cast(type[T], self._plugins[name].load())
+            except Exception as error:  # whatever another package may raise
+                package = self._plugins[name].dist
+                raise UsageError(
+                    f"the {self.kind} '{name}' of {package.name if package else 'a package'} can't"
+                    f" be loaded: {type(error).__name__}: {error}"
+                ) from None
         raise UsageError(f"unknown {self.kind} '{name}': {did_you_mean(name, self.names())}")
 
     def add(self, name: str, cls: type[T]) -> None:
@@ -90,5 +97,24 @@ TOKENIZERS: Registry[Any] = Registry(
         "ja-mecab": f"{_TOKENIZERS}.ja_mecab:JaMecab",
         "zh-jieba": f"{_TOKENIZERS}.zh_jieba:ZhJieba",
         "sentencepiece": f"{_TOKENIZERS}.sentencepiece:SentencePiece",
+    },
+)
+
+_READERS = "rejoinder.corpus.readers"
+
+READERS: Registry[Any] = Registry(
+    kind="log format",
+    group="rejoinder.readers",
+    builtin={
+        "twitter": f"{_READERS}.twitter:Twitter",
+        "conversations": f"{_READERS}.conversations:Conversations",
+        "reddit": f"{_READERS}.reddit:Reddit",
+        "messages": f"{_READERS}.messages:Messages",
+        "chat": f"{_READERS}.chat:Chat",
+        "tsv": f"{_READERS}.tsv:Tsv",
+        "dailydialog": f"{_READERS}.dailydialog:DailyDialog",
+        "chitchat": f"{_READERS}.chitchat:Chitchat",
+        "self-dialogue": f"{_READERS}.self_dialogue:SelfDialogue",
+        "real-persona-chat": f"{_READERS}.real_persona_chat:RealPersonaChat",
     },
 )

@@ -42,6 +42,8 @@ class Spec:
     def __str__(self) -> str:
         if not self.params:
             return self.name
+        if len(self.params) == 1 and self.params[0][0] == "k" and type(self.params[0][1]) is int:
+            return f"{self.name}({self.params[0][1]})"
         inside = ",".join(f"{key}={print_value(value)}" for key, value in self.params)
         return f"{self.name}({inside})"
 

@@ -122,7 +122,7 @@ def test_missing_extras_and_data_say_how_to_get_them(run: Run, tmp_path: Path) -
         "score", "items.jsonl", "-m", "bleu(tok=ja-mecab)", env={"PYTHONPATH": str(tmp_path)}
     )
     assert done.returncode == 4
-    assert b"pip install 'rejoinder[ja]'" in done.stderr
+    assert b"pip install fugashi ipadic" in done.stderr
 
 
 def test_the_wrong_tokenizer_for_all_items_is_an_error(run: Run, tmp_path: Path) -> None:
@@ -173,12 +173,13 @@ def test_a_killed_run_leaves_no_output(tmp_path: Path, kind: signal.Signals) -> 
         process.send_signal(kind)
         code = process.wait(timeout=60)
     assert not (tmp_path / "scores.jsonl").exists()
-    if kind is signal.SIGINT:
-        assert code == 130
-        assert process.stderr is not None
-        assert b"interrupted" in process.stderr.read()
+    assert process.stderr is not None
+    with process.stderr as messages:
+        said = messages.read()
+    if kind is not signal.SIGKILL:  # nobody can clean up after that one
         assert os.listdir(tmp_path) == ["items.jsonl"]
-    process.stderr.close()  # type: ignore[union-attr]
+        assert code == {signal.SIGINT: 130, signal.SIGTERM: 143}[kind]
+        assert (b"interrupted" in said) == (kind is signal.SIGINT)
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
@@ -199,3 +200,31 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert producer.wait(timeout=60) == 0
     assert b"Traceback" not in producer.stderr.read()
     producer.stderr.close()
+
+
+def test_a_full_disk_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "items.jsonl").write_bytes(GOOD)
+    done = run("score", "items.jsonl", "-m", "bleu", "-o", "/dev/full")
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith(
+        "rejoinder: /dev/full: cannot be written: no space left on device"
+    )
+
+
+def test_negative_seeds_are_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "items.jsonl").write_bytes(GOOD)
+    done = run("score", "items.jsonl", "-m", "bleu", "--seed", "-1")
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+
+
+def test_the_wrong_tokenizer_is_named_by_compare_too(run: Run, tmp_path: Path) -> None:
+    text = "今日はとても天気がいいですね"
+    items = [
+        {"id": f"{c}{s}", "context_id": str(c), "system": s, "response": text, "references": [text]}
+        for c in range(3)
+        for s in "ab"
+    ]
+    (tmp_path / "i.jsonl").write_text("\n".join(map(json.dumps, items)))
+    done = run("compare", "i.jsonl", "-m", "bleu")
+    assert done.returncode == 3
+    assert done.stderr.decode().startswith("rejoinder: i.jsonl: bleu: no item could be scored: the")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
-import resource
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -234,12 +236,31 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
         peaks.append(int(done.stderr.rpartition("PEAK ")[2]) / 1024)
     # 16 bytes an id and the arrays that find duplicates: 180,000 more items, below 25 MB
     assert peaks[1] - peaks[0] < 25, peaks
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > 0
 
 
-def test_no_color_and_no_bars_outside_a_terminal(run: Run) -> None:
+@pytest.mark.parametrize(("no_color", "colours"), [("", True), ("1", False)])
+def test_no_color_is_respected_on_a_terminal(tmp_path: Path, no_color: str, colours: bool) -> None:
+    """A table's head is bold on a terminal; NO_COLOR keeps bold and drops colour, so ask for help,
+    which is coloured."""
+    reader, writer = os.openpty()
+    env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"}
+    env.pop("NO_COLOR", None)
+    if no_color:
+        env["NO_COLOR"] = no_color
+    process = subprocess.Popen([*COMMAND, "--help"], stdout=writer, stderr=writer, env=env)
+    os.close(writer)
+    output = b""
+    with contextlib.suppress(OSError):  # the other end is closed: the program has ended
+        while part := os.read(reader, 65536):
+            output += part
+    os.close(reader)
+    assert process.wait(timeout=60) == 0
+    assert (re.search(rb"\x1b\[(\d+;)*3[0-7]m", output) is not None) == colours
+
+
+def test_no_escapes_outside_a_terminal(run: Run) -> None:
     item = json.dumps({"id": "1", "response": "a b", "references": ["a b"]}).encode()
-    done = run("score", "-", "-m", "bleu", stdin=item, env={"FORCE_COLOR": "", "NO_COLOR": "1"})
+    done = run("score", "-", "-m", "bleu", stdin=item)
     assert b"\x1b[" not in done.stderr + done.stdout
 
 
@@ -258,4 +279,91 @@ def test_the_installed_command_is_the_same_program() -> None:
 
     (script,) = entry_points(group="console_scripts", name="rejoinder")
     assert script.value == "rejoinder.cli.main:main"
-    assert COMMAND[0] == sys.executable
+
+
+def test_parts_statistic_human_system_and_curve(run: Run, judged: Path) -> None:
+    asked = ["-m", "bleu(n=2)", "-m", "rouge-l", "--parts"]
+    assert run("score", "items.jsonl", *asked, "-o", "s.jsonl").returncode == 0
+    first, second = (judged / "s.jsonl").read_text().splitlines()[:2]
+    assert set(json.loads(first)["parts"]) == {"p1", "p2", "bp"}
+    assert set(json.loads(second)["parts"]) == {"precision", "recall"}
+    options = ["--statistic", "kendall", "--human-system", "hredf", "--curve", "--draws", "2"]
+    found = json.loads(run("meta", "items.jsonl", "s.jsonl", *options, "--json").stdout)
+    assert found["differences"][0]["statistic"] == "kendall"
+    assert found["differences"][0]["williams"] is None
+    assert found["results"][0]["without_human"]["n"] == 400
+    assert [point["references"] for point in found["curves"]["rouge-l"]] == [1]
+    done = run("meta", "items.jsonl", "s.jsonl", "--curve", "--level", "system")
+    assert done.returncode == 2
+
+
+def test_dash_is_stdout(run: Run) -> None:
+    item = json.dumps({"id": "1", "response": "a b", "references": ["a b"]}).encode()
+    done = run("score", "-", "-m", "chrf", "-o", "-", stdin=item)
+    assert json.loads(done.stdout)["value"] == 1.0
+    assert run("score", "-", "-m", "chrf", "-o", "-", "--json", stdin=item).returncode == 2
+
+
+def test_what_stands_in_data_is_printed_not_obeyed(run: Run, tmp_path: Path) -> None:
+    names = ["[red]x[/red]", "[/x]", "a\nb\x1b[31m", "n" * 300]
+    items = [
+        {
+            "id": f"{c}{s}",
+            "context_id": str(c),
+            "system": s,
+            "response": f"a {c}",
+            "references": ["a 1"],
+        }
+        for c in range(4)
+        for s in names
+    ]
+    (tmp_path / "i.jsonl").write_text("\n".join(map(json.dumps, items)))
+    for verb in (
+        ["score", "i.jsonl", "-m", "chrf", "-o", "s"],
+        ["compare", "i.jsonl", "-m", "chrf"],
+    ):
+        done = run(*verb)
+        assert done.returncode == 0, done.stderr
+        text = done.stdout.decode()
+        assert "[red]x[/red]" in text
+        assert "[/x]" in text
+        assert "\x1b" not in text
+        assert max(map(len, text.splitlines())) <= 80
+
+
+def test_equal_metrics_are_refused_however_they_are_written(run: Run) -> None:
+    done = run("score", "-", "-m", "bleu", "-m", "bleu(n=4)")
+    assert done.returncode == 2
+    assert b"'bleu(n=4)' is asked for twice" in done.stderr
+
+
+def test_bad_references_are_none_for_metrics_without_weights(run: Run, tmp_path: Path) -> None:
+    bad = {"text": "I don't know.", "weight": -0.5}
+    items = [
+        {"id": "1", "response": "I don't know.", "references": [bad, "Yes, please."]},
+        {"id": "2", "response": "I don't know.", "references": [bad]},
+    ]
+    (tmp_path / "i.jsonl").write_text("\n".join(map(json.dumps, items)))
+    assert run("score", "i.jsonl", "-m", "chrf", "-m", "delta-bleu", "-o", "s").returncode == 0
+    lines = [json.loads(line) for line in (tmp_path / "s").read_text().splitlines()]
+    assert lines[0]["value"] < 0.3
+    assert lines[2]["unscored"] == lines[3]["unscored"] == "no reference has a weight above 0"
+
+
+def test_a_broken_plugin_does_not_stand_in_the_way(run: Run, tmp_path: Path) -> None:
+    info = tmp_path / "plug-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plug\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[rejoinder.metrics]\nbroken = nowhere:Nothing\n")
+    env = {"PYTHONPATH": str(tmp_path)}
+    done = run("ls", "--json", env=env)
+    assert done.returncode == 0
+    assert "bleu" in {row["name"] for row in json.loads(done.stdout)["metrics"]}
+    assert b"the metric 'broken' of plug can't be loaded" in done.stderr
+    assert run("score", "-", "-m", "broken", env=env).returncode == 2
+
+
+def test_ls_tells_metrics_of_items_of_sets_and_tokenizers_apart(run: Run) -> None:
+    listed = json.loads(run("ls", "--json").stdout)
+    kinds = {row["name"]: row["kind"] for row in listed["metrics"] + listed["tokenizers"]}
+    assert (kinds["bleu"], kinds["distinct"], kinds["13a"]) == ("item", "set", "tokenizer")

@@ -133,6 +133,29 @@ def test_delta_bleu(reply: list[str], references: list[tuple[list[str], float]],
         assert value == pytest.approx(plain_delta_bleu(reply, references, n), abs=1e-12)
 
 
+@given(words.filter(bool), weighted)
+def test_delta_bleu_of_single_references_is_scaled_bleu(
+    reply: list[str], references: list[tuple[list[str], float]]
+) -> None:
+    text = " ".join(reply)
+    item = Item(
+        id="1",
+        response=text,
+        references=[Reference(" ".join(w), weight=x) for w, x in references],
+    )
+    scaled = []
+    for w, x in references:
+        (plain,), _ = run(
+            "bleu(n=2,tok=whitespace)",
+            [Item(id="1", response=text, references=[Reference(" ".join(w))])],
+        )
+        scaled.append(x * plain)
+    for refs, expected in (("max", max(scaled)), ("mean", np.mean(scaled))):
+        (value,), _ = run(f"delta-bleu(n=2,tok=whitespace,refs={refs})", [item])
+        if max(x for _, x in references) > 0:
+            assert value == pytest.approx(expected, abs=1e-12)
+
+
 def test_delta_bleu_on_real_replies(replies: list[Item]) -> None:
     rng = np.random.default_rng(1)
     items = [

@@ -10,19 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sacrebleu
+import snowballstemmer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nltk.translate import meteor_score
+from nltk.translate.ribes_score import sentence_ribes
+from rapidfuzz.distance import Levenshtein
+from rouge_score.rouge_scorer import RougeScorer
 
 from rejoinder.items import Item, Reference
 from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
-
-sacrebleu = pytest.importorskip("sacrebleu")
-snowballstemmer = pytest.importorskip("snowballstemmer")
-Levenshtein = pytest.importorskip("rapidfuzz.distance").Levenshtein
-meteor_score = pytest.importorskip("nltk.translate.meteor_score")
-sentence_ribes = pytest.importorskip("nltk.translate.ribes_score").sentence_ribes
-RougeScorer = pytest.importorskip("rouge_score.rouge_scorer").RougeScorer
 
 CLOSE = {"rtol": 0, "atol": 1e-9}
 

@@ -40,7 +40,7 @@ def test_better_bots_rank_higher_and_twins_share_a_group() -> None:
     for metric in ("bleu(n=2)", "rouge-l", "bleu(n=2,refs=mean)"):
         (ranking,) = rejoinder.compare(items, [metric], resamples=500)
         assert {row.system for row in ranking.systems[:2]} == {"good", "twin"}
-        assert [row.group for row in ranking.systems] == [1, 1, 2]
+        assert [row.group for row in ranking.systems] == ["a", "a", "b"]
         assert all(row.low <= row.value <= row.high for row in ranking.systems)
         assert ranking.contexts == 120
         assert ranking.left_out == 0
@@ -74,7 +74,7 @@ def test_identical_systems_cannot_be_told_apart() -> None:
     (ranking,) = rejoinder.compare([*items, *copies], ["bleu(n=2)"], resamples=300)
     (pair,) = ranking.pairs
     assert (pair.difference, pair.p_bootstrap, pair.p_randomisation) == (0.0, 1.0, 1.0)
-    assert [row.group for row in ranking.systems] == [1, 1]
+    assert [row.group for row in ranking.systems] == ["a", "a"]
 
 
 def test_only_shared_contexts_count() -> None:
@@ -120,6 +120,6 @@ def test_set_metrics_that_average_over_contexts_can_be_ranked() -> None:
     metrics = [make_metric(m) for m in ("self-bleu(n=2)", "distinct")]
     judged = judge_sets(items, [m for m in metrics if isinstance(m, SetMetric)])
     rankings, refused = rank_sets(judged, ["varied", "same"], resamples=200, seed=1)
-    assert [row.system for row in rankings[0].systems] == ["same", "varied"]
-    assert [row.group for row in rankings[0].systems] == [1, 2]
+    assert [row.system for row in rankings[0].systems] == ["varied", "same"]
+    assert [row.group for row in rankings[0].systems] == ["a", "b"]
     assert refused == {metrics[1]: "it does not add up over contexts, so they can't be resampled"}

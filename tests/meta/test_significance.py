@@ -12,8 +12,8 @@ from rejoinder.meta.correlate import STATISTICS
 from rejoinder.meta.significance import (
     Comparison,
     approximate_randomisation,
-    groups,
     holm,
+    letters,
     paired_bootstrap,
     perm_both,
     williams,
@@ -318,7 +318,7 @@ def test_holm_refuses():
         holm([0.1, 1.1])
 
 
-# groups
+# letters
 
 
 def table_of(size: int, *alike: tuple[int, int]) -> np.ndarray:
@@ -328,44 +328,50 @@ def table_of(size: int, *alike: tuple[int, int]) -> np.ndarray:
     return table
 
 
-def test_groups_by_hand():
-    assert groups([0, 1, 2], table_of(3)) == [1, 2, 3]
-    assert groups([0, 1, 2], np.ones((3, 3))) == [1, 1, 1]
-    assert groups([0, 1, 2, 3], table_of(4, (0, 1), (2, 3))) == [1, 1, 2, 2]
-    # 0 and 1 differ, but each is like 2: no line can be drawn without parting equals.
-    assert groups([0, 1, 2], table_of(3, (0, 2), (1, 2))) == [1, 1, 1]
-    # 1 is worse than 0, yet a line between them would part 0 from 2, which is like it.
-    assert groups([0, 1, 2], table_of(3, (0, 2))) == [1, 1, 1]
+def test_letters_by_hand():
+    assert letters([0, 1, 2], table_of(3)) == ["a", "b", "c"]
+    assert letters([0, 1, 2], np.ones((3, 3))) == ["a", "a", "a"]
+    assert letters([0, 1, 2, 3], table_of(4, (0, 1), (2, 3))) == ["a", "a", "b", "b"]
+    # 1 is like both its neighbours, which differ from each other
+    assert letters([0, 1, 2], table_of(3, (0, 1), (1, 2))) == ["a", "ab", "b"]
+    # 0 is like 2, but the one between differs from both: runs of neighbours only
+    assert letters([0, 1, 2], table_of(3, (0, 2))) == ["a", "b", "c"]
 
 
-def test_groups_follow_the_order_not_the_numbering():
-    assert groups([2, 0, 1], table_of(3, (2, 0))) == [1, 1, 2]
-    assert groups([2, 0], table_of(3)) == [1, 2]
-    assert groups([], np.empty((0, 0))) == []
+def test_letters_follow_the_order_not_the_numbering():
+    assert letters([2, 0, 1], table_of(3, (2, 0))) == ["a", "a", "b"]
+    assert letters([2, 0], table_of(3)) == ["a", "b"]
+    assert letters([], np.empty((0, 0))) == []
 
 
-def test_groups_read_the_p_of_the_upper_system_and_take_nan_as_not_significant():
+def test_letters_read_the_p_of_the_upper_system_and_take_nan_as_not_significant():
     one_sided = np.array([[math.nan, 0.01], [0.99, math.nan]])
-    assert groups([0, 1], one_sided) == [1, 2]
-    assert groups([1, 0], one_sided) == [1, 1]
-    assert groups([0, 1], np.full((2, 2), math.nan)) == [1, 1]
+    assert letters([0, 1], one_sided) == ["a", "b"]
+    assert letters([1, 0], one_sided) == ["a", "a"]
+    assert letters([0, 1], np.full((2, 2), math.nan)) == ["a", "a"]
 
 
 def test_alpha_itself_is_significant():
-    assert groups([0, 1], np.full((2, 2), 0.05), alpha=0.05) == [1, 2]
-    assert groups([0, 1], np.full((2, 2), 0.05), alpha=0.01) == [1, 1]
+    assert letters([0, 1], np.full((2, 2), 0.05), alpha=0.05) == ["a", "b"]
+    assert letters([0, 1], np.full((2, 2), 0.05), alpha=0.01) == ["a", "a"]
+
+
+def test_many_letters():
+    assert letters(range(28), table_of(28))[25:] == ["z", "a1", "b1"]
 
 
 @given(st.integers(1, 7), st.integers(0, 10**6))
-def test_different_groups_always_differ_significantly(size, seed):
+def test_systems_that_share_a_letter_do_not_differ_significantly(size, seed):
     rng = np.random.default_rng(seed)
-    table = np.where(rng.random((size, size)) < 0.8, 0.01, 0.5)
+    table = np.where(rng.random((size, size)) < 0.5, 0.01, 0.5)
     order = rng.permutation(size)
-    numbers = groups(list(order), table)
-    assert numbers[0] == 1 and set(np.diff(numbers)) <= {0, 1}
+    found = letters(list(order), table)
+    assert all(found)
     for i in range(size):
         for j in range(i + 1, size):
-            if numbers[i] != numbers[j]:
+            if set(found[i]) & set(found[j]):
+                assert table[order[i], order[j]] > 0.05
+            elif j == i + 1:
                 assert table[order[i], order[j]] <= 0.05
 
 
@@ -378,6 +384,6 @@ def test_different_groups_always_differ_significantly(size, seed):
         ([0, -1], np.ones((2, 2)), "outside the matrix of 2"),
     ],
 )
-def test_groups_refuse(order, table, message):
+def test_letters_refuse(order, table, message):
     with pytest.raises(ValueError, match=message):
-        groups(order, table)
+        letters(order, table)

@@ -192,7 +192,7 @@ def test_synonyms() -> None:
 
 
 def test_without_wordnet_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    corpus = pytest.importorskip("nltk.corpus")
+    from nltk import corpus
 
     class Absent:
         def ensure_loaded(self) -> None:

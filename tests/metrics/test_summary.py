@@ -99,6 +99,12 @@ def test_unscored_items_are_counted_by_reason_and_do_not_weigh() -> None:
     assert (nothing.scored, nothing.corpus, nothing.mean) == (0, None, None)
 
 
+def test_two_contexts_in_one_batch_have_an_interval() -> None:
+    summary = summarize(items(6, replies_a_context=3), "rouge-l")
+    assert summary.mean is not None
+    assert summary.mean.low is not None
+
+
 def test_one_context_has_no_interval() -> None:
     summary = summarize(items(3, replies_a_context=3), "rouge-l")
     assert summary.mean is not None

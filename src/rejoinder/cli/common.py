@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.errors import UsageError
+from rejoinder.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +34,9 @@ LanguageOption = Annotated[
         "--language", "-l", metavar="xx", help="Tokenizer and stemmer of this language (en, ja …)."
     ),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the resampling.")]
+SeedOption = Annotated[
+    int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resampling.")
+]
 ResamplesOption = Annotated[
     int, typer.Option("--resamples", metavar="N", min=100, help="Bootstrap resamples.")
 ]
@@ -46,12 +48,13 @@ def console(*, stderr: bool = False) -> Console:
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else WIDTH
-    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+    # names and texts come from data: brackets in them are brackets, not markup
+    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
 
 
 def say(message: str) -> None:
     """A message to the person at the terminal."""
-    console(stderr=True).print(message, markup=False, soft_wrap=True)
+    console(stderr=True).print(message, soft_wrap=True)
 
 
 def show(table: Table, *, stderr: bool = False) -> None:
@@ -59,7 +62,7 @@ def show(table: Table, *, stderr: bool = False) -> None:
     out = console(stderr=stderr)
     title, table.title = table.title, None
     if title is not None:
-        out.print(title, markup=False)
+        out.print(title)
     out.print(table)
 
 
@@ -110,6 +113,17 @@ def progress(what: str, fraction: Callable[[], float | None]) -> Iterator[Callab
             )
 
         yield advance
+
+
+@contextlib.contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Put the file's name before a complaint about data that does not say where they stand."""
+    try:
+        yield
+    except DataError as error:
+        if error.path is not None:
+            raise
+        raise DataError(str(error), path=path) from None
 
 
 def check_output(path: Path | None, inputs: list[str]) -> None:

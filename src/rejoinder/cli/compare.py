@@ -12,6 +12,7 @@ from rejoinder.cli.common import (
     MetricsOption,
     ResamplesOption,
     SeedOption,
+    naming,
     print_json,
     progress,
     say,
@@ -39,6 +40,7 @@ def compare(
     Systems are compared on the contexts that all of them answered: intervals by paired
     bootstrap over contexts, p-values by paired bootstrap and by approximate randomisation.
     """
+    from rejoinder.errors import DataError
     from rejoinder.io import JsonLines, read_items
     from rejoinder.items import Item
     from rejoinder.meta.ranking import Statistics, rank_sets
@@ -49,22 +51,26 @@ def compare(
     source = JsonLines(items)
     statistics = Statistics(asked.item_metrics)
     kept: list[Item] = []
-    with progress("scoring", lambda: source.fraction) as advance:
-        done = 0
-        for batch, results in evaluate(read_items(source), asked.item_metrics):
-            statistics.add(batch, results)
-            if asked.sets:
-                kept.extend(batch)
-            done += len(batch)
-            advance(done)
-    rankings = statistics.rankings(resamples=resamples, seed=seed)
-    refused: dict[Metric, str] = {}
-    if asked.sets:
-        judged = judge_sets(kept, asked.set_metrics)
-        by_sets, refused = rank_sets(
-            judged, list(statistics.systems), resamples=resamples, seed=seed
-        )
-        rankings += by_sets
+    with naming(source.name):
+        with progress("scoring", lambda: source.fraction) as advance:
+            done = 0
+            for batch, results in evaluate(read_items(source), asked.item_metrics):
+                statistics.add(batch, results)
+                if asked.sets:
+                    kept.extend(batch)
+                done += len(batch)
+                advance(done)
+        rankings = statistics.rankings(resamples=resamples, seed=seed)
+        refused: dict[Metric, str] = {}
+        if asked.sets:
+            judged = judge_sets(kept, asked.set_metrics)
+            by_sets, refused = rank_sets(
+                judged, list(statistics.systems), resamples=resamples, seed=seed
+            )
+            rankings += by_sets
+        if not rankings:
+            problems = [f"{asked.labels[each]}: {reason}" for each, reason in refused.items()]
+            raise DataError("nothing to compare: " + "; ".join(problems))
     if json:
         print_json(as_json(asked, rankings, refused))
         return

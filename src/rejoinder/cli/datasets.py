@@ -25,7 +25,8 @@ def list_sets(json: JsonOption = False) -> None:
         return
     from rejoinder.report.tables import plain_table
 
-    table = plain_table("name", "what", "references", "licence at the source")
+    table = plain_table("name", "what", "references", "licence")
+    table.columns[0].no_wrap = True
     for dataset in CATALOGUE.values():
         table.add_row(
             dataset.name, dataset.description, " ".join(dataset.references), dataset.licence

@@ -11,10 +11,7 @@ import typer
 
 from rejoinder.cli.common import say
 
-METRICS = {
-    "en": ("bleu(n=2)", "delta-bleu(n=2)", "rouge-l", "chrf"),
-    "ja": ("bleu(n=2)", "delta-bleu(n=2)", "rouge-l", "chrf"),
-}
+METRICS = ("bleu(n=2)", "delta-bleu(n=2)", "rouge-l", "chrf")
 TITLES = {
     "en": "English: three bots answer twelve contexts; three people rated the replies",
     "ja": "日本語: the same with Japanese replies, split into words by MeCab",
@@ -33,12 +30,12 @@ def demo(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{folder}: cannot be made: {(error.strerror or '').lower()}") from None
-    for language, metrics in METRICS.items():
+    for language, title in TITLES.items():
         items, scores = folder / f"replies-{language}.jsonl", folder / f"scores-{language}.jsonl"
         items.write_bytes(_example(language))
-        asked = [part for metric in metrics for part in ("-m", metric)]
+        asked = [part for metric in METRICS for part in ("-m", metric)]
         tongue = ["--language", language]
-        say(f"\n── {TITLES[language]}")
+        say(f"\n── {title}")
         _type(["score", str(items), *asked, *tongue, "-o", str(scores)])
         _type(["compare", str(items), "-m", "delta-bleu(n=2)", *tongue])
         _type(["meta", str(items), str(scores)])

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rejoinder.cli.common import JsonOption, print_json, show
+from rejoinder.cli.common import JsonOption, print_json, say, show
+from rejoinder.errors import RejoinderError
+
+if TYPE_CHECKING:
+    from rejoinder.registry import Registry
 
 
 def ls(json: JsonOption = False) -> None:
     """List metrics and tokenizers with their parameters."""
     from rejoinder.registry import METRICS, TOKENIZERS
 
-    metrics = [_describe(name, METRICS.find(name)) for name in METRICS.names()]
-    tokenizers = [_describe(name, TOKENIZERS.find(name)) for name in TOKENIZERS.names()]
+    metrics, tokenizers = _listed(METRICS), _listed(TOKENIZERS)
     if json:
         print_json({"metrics": metrics, "tokenizers": tokenizers})
         return
@@ -29,6 +32,17 @@ def ls(json: JsonOption = False) -> None:
         show(table)
 
 
+def _listed(registry: Registry[Any]) -> list[dict[str, Any]]:
+    """All that can be loaded; what can't is named and does not stand in the way."""
+    rows = []
+    for name in registry.names():
+        try:
+            rows.append(_describe(name, registry.find(name)))
+        except RejoinderError as error:
+            say(str(error))
+    return rows
+
+
 def _describe(name: str, cls: type) -> dict[str, Any]:
     from dataclasses import MISSING
 
@@ -41,7 +55,7 @@ def _describe(name: str, cls: type) -> dict[str, Any]:
 
     return {
         "name": name,
-        "kind": getattr(cls, "kind", "tokenizer"),
+        "kind": getattr(cls, "judges", "tokenizer"),
         "summary": getattr(cls, "summary", None) or _first_line(cls),
         "needs": sorted(getattr(cls, "needs", ())),
         "parameters": {key: default(field) for key, field in parameters(cls).items()},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Annotated
 
@@ -46,6 +47,8 @@ _CLICK_ERROR: type[Exception] = next(
 
 def main() -> None:
     """The entry point of the ``rejoinder`` command."""
+    # a polite kill cleans up like an interrupt: no half-written file stays behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(run())
 
 

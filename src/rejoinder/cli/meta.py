@@ -11,6 +11,7 @@ from rejoinder.cli.common import (
     JsonOption,
     ResamplesOption,
     SeedOption,
+    naming,
     print_json,
     say,
     show,
@@ -58,15 +59,19 @@ def meta(
 
     Intervals are bootstrapped over contexts, because replies to one context are not independent.
     """
+    from rejoinder.errors import UsageError
     from rejoinder.io import read_items, read_scores
     from rejoinder.meta.join import join
     from rejoinder.meta.study import Settings, study
 
+    if curve and level is not Level.item:
+        raise UsageError("--curve draws references for single replies: use it with --level item")
     replies = list(read_items(items))
     joined = join(replies, read_scores(scores), items_name=items, scores_name=scores)
     settings = Settings(resamples, seed, statistic.value, human_system)
-    found = study(joined, level.value, settings)
-    curves = _curves(replies, found, draws, seed) if curve else {}
+    with naming(items):
+        found = study(joined, level.value, settings)
+        curves = _curves(replies, found, draws, seed) if curve else {}
     if json:
         print_json(as_json(found, curves))
         return
@@ -82,6 +87,9 @@ def meta(
     ):
         if table is not None:
             show(table)
+    for result in found.results:
+        if reason := result.undefined:
+            say(f"{result.metric}: no correlation: {reason}")
     if found.humans is not None:
         say(tables.annotator_facts(found.humans))
     for name, reason in found.refused.items():

@@ -15,6 +15,7 @@ from rejoinder.cli.common import (
     ResamplesOption,
     SeedOption,
     check_output,
+    naming,
     print_json,
     progress,
     say,
@@ -53,6 +54,7 @@ def score(
     from rejoinder.metrics.summary import Summarizer
 
     asked = requests(metric, language)
+    output = None if str(output) == "-" else output
     if json and output is None:
         raise UsageError("--json prints the summary to stdout, where the scores go: add -o FILE")
     check_output(output, [items])
@@ -60,6 +62,7 @@ def score(
     summarizer = Summarizer(asked.item_metrics, resamples=resamples, seed=seed)
     kept: list[Item] = []
     with (
+        naming(source.name),
         open_output(output) as stream,
         progress("scoring", lambda: source.fraction) as advance,
     ):
@@ -73,24 +76,10 @@ def score(
         judged = judge_sets(kept, asked.set_metrics)
         write_jsonl(stream, set_scores(asked.sets, judged))
         summaries = summarizer.summaries()
-        refuse_hopeless(summaries)
     if json:
         print_json(as_json(asked, summaries, judged))
     else:
         print_tables(asked, summaries, judged, stderr=output is None)
-
-
-def refuse_hopeless(summaries: list[Summary]) -> None:
-    """A metric that could not read a single text was given the wrong tokenizer: say so."""
-    from rejoinder.errors import DataError
-
-    for metric in dict.fromkeys(row.metric for row in summaries):
-        mine = [row for row in summaries if row.metric == metric]
-        reasons = sum((Counter(row.unscored) for row in mine), Counter())
-        if not any(row.scored for row in mine):
-            reason = reasons.most_common(1)[0][0]
-            if reason.startswith("the tokenizer"):
-                raise DataError(f"{metric}: no item could be scored: {reason}")
 
 
 def print_tables(
@@ -105,7 +94,10 @@ def print_tables(
     reasons = Counter[tuple[str, str]]()
     for row in summaries:
         for reason, count in row.unscored.items():
-            reasons[str(row.metric), reason] += count
+            reasons[asked.labels[row.metric], reason] += count
+    for each in judged:
+        label = asked.labels[each.metric]
+        reasons.update((label, value) for value in each.contexts.values() if isinstance(value, str))
     for (name, reason), count in reasons.items():
         say(f"{name}: {count:,} unscored: {reason}")
     for request in [*asked.items, *asked.sets]:

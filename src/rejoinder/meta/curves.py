@@ -28,6 +28,7 @@ class Point:
     references: int
     draws: int
     n: int
+    """Items that could be scored, in the draw with the fewest."""
     mean: dict[str, float]
     low: dict[str, float]
     high: dict[str, float]
@@ -53,7 +54,7 @@ def reference_curve(
             for which, metric in enumerate(metrics):
                 found[which].append(_correlate(score_batch(metric, batch).values, human))
         for which, rows in enumerate(found):
-            curves[which].append(_point(size, len(rated), rows))
+            curves[which].append(_point(size, rows))
     return curves
 
 
@@ -71,20 +72,21 @@ def _draw(items: Sequence[Item], size: int, rng: np.random.Generator) -> list[It
 
 
 def _correlate(values: Floats, human: Floats) -> dict[str, float]:
+    """The three correlations, and over how many items."""
     known = ~np.isnan(values)
     (found,) = correlate_many(values[known][np.newaxis], human[known], resamples=0)
     estimates = {statistic: getattr(found, statistic).value for statistic in STATISTICS}
-    return {name: np.nan if value is None else value for name, value in estimates.items()}
+    return {"n": found.n} | {s: np.nan if v is None else v for s, v in estimates.items()}
 
 
-def _point(size: int, n: int, rows: Sequence[dict[str, float]]) -> Point:
+def _point(size: int, rows: Sequence[dict[str, float]]) -> Point:
     columns = {s: np.array([row[s] for row in rows]) for s in STATISTICS}
     known = {s: values[~np.isnan(values)] for s, values in columns.items()}
     known = {s: values for s, values in known.items() if values.size}
     return Point(
         size,
         len(rows),
-        n,
+        int(min(row["n"] for row in rows)),
         {s: float(values.mean()) for s, values in known.items()},
         {s: float(np.quantile(values, 0.025)) for s, values in known.items()},
         {s: float(np.quantile(values, 0.975)) for s, values in known.items()},

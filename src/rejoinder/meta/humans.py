@@ -13,8 +13,9 @@ from rejoinder.meta.agreement import krippendorff_alpha, mean_pairwise_kappa
 from rejoinder.meta.correlate import STATISTICS, correlate
 from rejoinder.meta.join import Floats
 
-FEWEST = 3
-"""Items that two columns must share before their correlation is worth computing."""
+FEWEST = 10
+"""Items that two columns must share before their correlation is worth naming: the extremes over
+many annotators with a handful of items each are noise."""
 
 
 @dataclass(frozen=True)

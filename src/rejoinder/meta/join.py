@@ -81,7 +81,7 @@ class Joined:
         return Units(
             "context",
             np.array([_mean(self.human[group]) for group in chosen]),
-            {name: scores[name] for name in self.order},
+            {name: scores[name] for name in self.order if name in scores},
             np.array([self.contexts[group[0]] for group in chosen]),
             np.array([system for _, system in numbers]),
         )
@@ -97,43 +97,49 @@ def join(
 ) -> Joined:
     """Lay scores over items; ids of one file that the other does not know are an error."""
     place = {item.id: number for number, item in enumerate(items)}
+    sets = {(item.group, item.system) for item in items}
+    systems = {item.system for item in items}
     columns: dict[str, Floats] = {}
-    seen: dict[str, NDArray[np.bool_]] = {}
     context_scores: dict[str, dict[tuple[str, str], float]] = {}
     system_scores: dict[str, dict[str, float]] = {}
     order: dict[str, None] = {}
+    seen: set[tuple[str, str, str, str]] = set()
     for line, score in scores:
-        order.setdefault(score.metric)
+        key = score.metric, score.level, score.id, score.system or ""
         value = np.nan if score.value is None else score.value
-        if score.level == "context":
-            context_scores.setdefault(score.metric, {})[score.id, score.system or ""] = value
-            continue
-        if score.level == "system":
-            system_scores.setdefault(score.metric, {})[score.id] = value
-            continue
-        if score.metric not in columns:
-            columns[score.metric] = np.full(len(items), np.nan)
-            seen[score.metric] = np.zeros(len(items), dtype=bool)
-        number = place.get(score.id)
-        if number is None:
+        known = {
+            "item": score.id in place,
+            "context": (score.id, score.system) in sets,
+            "system": score.id in systems,
+        }[score.level]
+        if not known:
+            whose = f" of the system '{score.system}'" if score.level == "context" else ""
             raise DataError(
-                f"the item '{score.id}' is not in {items_name}; give the items that were scored",
+                f"the {score.level} '{score.id}'{whose} is not in {items_name};"
+                " give the items that were scored",
                 path=scores_name,
                 line=line,
             )
-        if seen[score.metric][number]:
+        if key in seen:
             raise DataError(
                 f"a second score of '{score.id}' by {score.metric}; expected one of each",
                 path=scores_name,
                 line=line,
             )
-        seen[score.metric][number] = True
-        columns[score.metric][number] = value
-    for name, found in seen.items():
-        if not found.all():
-            missing = items[int(np.flatnonzero(~found)[0])].id
+        seen.add(key)
+        order.setdefault(score.metric)
+        if score.level == "context":
+            context_scores.setdefault(score.metric, {})[score.id, score.system or ""] = value
+        elif score.level == "system":
+            system_scores.setdefault(score.metric, {})[score.id] = value
+        else:
+            column = columns.setdefault(score.metric, np.full(len(items), np.nan))
+            column[place[score.id]] = value
+    for name in columns:
+        missing = [item.id for item in items if (name, "item", item.id, "") not in seen]
+        if missing:
             raise DataError(
-                f"{int((~found).sum())} of {len(items)} items, the first is '{missing}', have no"
+                f"{len(missing)} of {len(items)} items, the first is '{missing[0]}', have no"
                 f" score by {name} in {scores_name}; run 'rejoinder score' on this file",
                 path=items_name,
             )

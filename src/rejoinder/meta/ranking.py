@@ -17,8 +17,8 @@ from rejoinder.items import Item
 from rejoinder.meta.significance import (
     Finish,
     approximate_randomisation,
-    groups,
     holm,
+    letters,
     paired_bootstrap,
 )
 from rejoinder.metrics.base import ItemMetric, Metric, SetMetric
@@ -26,6 +26,7 @@ from rejoinder.metrics.evaluate import Judged, Scored
 
 Floats = NDArray[np.float64]
 ALPHA = 0.05
+TAILS = [0.025, 0.975]
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,13 @@ class Ranked:
     value: float
     low: float
     high: float
-    group: int
-    """Systems of one group can't be told apart at the 5 % level."""
+    group: str
+    """Letters: systems that share one can't be told apart at the 5 % level."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two systems: how much better the first is, and how sure that is."""
+    """Two systems: how much better the first is (also where lower is better), and how sure."""
 
     better: str
     worse: str
@@ -148,7 +149,8 @@ def rank(
     table = np.array([[rows[system, context] for context in shared] for system in systems])
     values = finish(table.sum(axis=1))
     drawn = paired_bootstrap(table, finish, resamples=resamples, seed=seed)
-    order = np.argsort(-values, kind="stable")
+    sign = 1 if metric.higher_is_better else -1
+    order = np.argsort(-sign * values, kind="stable")
     p_values = np.full((len(systems), len(systems)), np.nan)
     for position, i in enumerate(order):
         for j in order[position + 1 :]:
@@ -157,14 +159,14 @@ def rank(
             )
             p_values[i, j] = np.nan if p is None else p
     adjusted = holm(p_values)
-    numbers = groups(order.tolist(), adjusted, ALPHA)
-    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    marks = letters(order.tolist(), adjusted, ALPHA)
+    low, high = np.quantile(drawn, TAILS, axis=0)
     ranked = [
-        Ranked(systems[i], float(values[i]), float(low[i]), float(high[i]), number)
-        for i, number in zip(order, numbers, strict=True)
+        Ranked(systems[i], float(values[i]), float(low[i]), float(high[i]), mark)
+        for i, mark in zip(order, marks, strict=True)
     ]
     pairs = [
-        _pair(systems, values, drawn, p_values, adjusted, int(i), int(j))
+        _pair(systems, sign * values, sign * drawn, p_values, adjusted, int(i), int(j))
         for position, i in enumerate(order)
         for j in order[position + 1 :]
     ]
@@ -181,7 +183,7 @@ def _pair(
     j: int,
 ) -> Pair:
     gaps = drawn[:, i] - drawn[:, j]
-    low, high = np.quantile(gaps, [0.025, 0.975])
+    low, high = np.quantile(gaps, TAILS)
     # two-sided: twice the share of resamples in which the lead is gone, never 0
     lost = (np.count_nonzero(gaps <= 0) + 1) / (len(gaps) + 1)
     return Pair(

@@ -196,15 +196,14 @@ def holm(pvalues: ArrayLike) -> Floats:
     return adjusted.reshape(given.shape)
 
 
-def groups(order: Sequence[int], adjusted: ArrayLike, alpha: float = 0.05) -> list[int]:
-    """The group number, from 1, of each system of ``order`` (best first), in that order.
+def letters(order: Sequence[int], adjusted: ArrayLike, alpha: float = 0.05) -> list[str]:
+    """Letters for the systems of ``order`` (best first), in that order: two that share a letter
+    can't be told apart.
 
-    ``adjusted[i, j]`` is the p-value that i, which stands above j, is better (a symmetric matrix of
-    two-sided p-values will do).  As at WMT, a line is drawn only where all systems above it are
-    significantly better than all below it, so that systems in different groups always differ
-    significantly.  That the first system below is worse than all above is not enough: a noisier one
-    further down may not be, and would be parted from its equals.  The reverse does not hold:
-    systems in one group may differ.  NaN is not significant.
+    ``adjusted[i, j]`` is the p-value that i, which stands above j, differs from it (a symmetric
+    matrix will do); NaN is not significant. A letter belongs to a run of neighbours in the ranking
+    of which no two differ significantly, and to no longer one (the compact letter display of
+    Piepho 2004, for ranked runs).
     """
     table = np.asarray(adjusted, dtype=np.float64)
     ranked = np.asarray(order, dtype=np.intp)
@@ -214,12 +213,23 @@ def groups(order: Sequence[int], adjusted: ArrayLike, alpha: float = 0.05) -> li
         raise ValueError("order names a system twice")
     if ranked.size and not (ranked.min() >= 0 and ranked.max() < len(table)):
         raise ValueError(f"order names a system outside the matrix of {len(table)}")
-    better = table[np.ix_(ranked, ranked)] <= alpha
-    numbers: list[int] = []
-    for place in range(ranked.size):
-        begins = place == 0 or bool(better[:place, place:].all())
-        numbers.append((numbers[-1] if numbers else 0) + begins)
-    return numbers
+    differ = np.triu(table[np.ix_(ranked, ranked)] <= alpha, k=1)
+    found = [""] * ranked.size
+    used, reached = 0, 0
+    for start in range(ranked.size):
+        end = start
+        while end < ranked.size and not differ[start:end, end].any():
+            end += 1
+        if end > reached:
+            for place in range(start, end):
+                found[place] += _letter(used)
+            used, reached = used + 1, end
+    return found
+
+
+def _letter(number: int) -> str:
+    """a … z, then a1, b1 …"""
+    return chr(ord("a") + number % 26) + (str(number // 26) if number >= 26 else "")
 
 
 def _standard(values: Floats) -> Floats:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -13,8 +14,8 @@ from rejoinder.meta.correlate import Correlations, Statistic, correlate_many
 from rejoinder.meta.humans import Humans, against_each
 from rejoinder.meta.join import Floats, Joined, Units
 from rejoinder.meta.pairwise import pairwise_accuracy, tie_calibrated
-from rejoinder.meta.significance import perm_both, williams
-from rejoinder.meta.systems import FEWEST_SYSTEMS, correlate_systems
+from rejoinder.meta.significance import holm, perm_both, williams
+from rejoinder.meta.systems import TooFewSystems, correlate_systems
 
 HUMAN = "human"
 
@@ -43,11 +44,14 @@ class Result:
     annotators: dict[str, dict[str, float]] | None = None
     """Highest and lowest correlation with a single annotator, where annotators are known."""
     accuracy: Accuracy | None = None
+    undefined: str | None = None
+    """Why there is no correlation, where there is none."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Is the first metric better than the second? One-sided p-values."""
+    """Is the first metric better than the second? Two-sided p-values: which one is better was
+    only seen in the data."""
 
     better: str
     worse: str
@@ -56,6 +60,8 @@ class Difference:
     difference: float | None
     perm_both: float | None
     williams: float | None
+    adjusted: float | None = None
+    """PERM-BOTH, adjusted for all pairs of metrics (Holm)."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,7 @@ def study(joined: Joined, level: str, settings: Settings) -> Study:
         results,
         refused,
         differences,
-        Humans.of(joined.items),
+        Humans.of(joined.items) if level == "item" else None,
     )
 
 
@@ -129,9 +135,20 @@ def _units(joined: Joined, units: Units, settings: Settings) -> tuple[list[Resul
                 systems_only.get(name),
                 against_each(joined.items, units.scores[name]) if units.level == "item" else None,
                 _accuracy(units, name, known),
+                _why_undefined(units.scores[name][known], units.human[known]),
             )
         )
     return results, refused
+
+
+def _why_undefined(scores: Floats, human: Floats) -> str | None:
+    if len(scores) < 3:
+        return f"it needs at least 3 that are rated and scored, found {len(scores)}"
+    if scores.min() == scores.max():
+        return "all scores are equal"
+    if human.min() == human.max():
+        return "all ratings of what was scored are equal"
+    return None
 
 
 def correlate_units(
@@ -177,7 +194,11 @@ def _differences(units: Units, names: Sequence[str], settings: Settings) -> list
         if known.sum() < 4:
             continue
         found.append(_difference(first, second, a[known], b[known], units.human[known], settings))
-    return found
+    adjusted = holm([np.nan if row.perm_both is None else row.perm_both for row in found])
+    return [
+        replace(row, adjusted=None if np.isnan(p) else float(p))
+        for row, p in zip(found, adjusted, strict=True)
+    ]
 
 
 def _difference(
@@ -190,7 +211,16 @@ def _difference(
     if of_a is not None and of_b is not None and of_b > of_a:
         first, second, a, b, of_a, of_b = second, first, b, a, of_b, of_a
     between = getattr(correlate_many(a[np.newaxis], b, resamples=0)[0], kind).value
-    test = perm_both(a, b, human, statistic=kind, resamples=settings.resamples, seed=settings.seed)
+    test = perm_both(
+        a,
+        b,
+        human,
+        statistic=kind,
+        resamples=settings.resamples,
+        seed=settings.seed,
+        alternative="two-sided",
+    )
+    one_sided = None if kind == "kendall" else williams(of_a, of_b, between, human.size)
     return Difference(
         first,
         second,
@@ -198,41 +228,30 @@ def _difference(
         kind,
         test.difference,
         test.p,
-        None if kind == "kendall" else williams(of_a, of_b, between, human.size),
+        None if one_sided is None else min(1.0, 2 * min(one_sided, 1 - one_sided)),
     )
 
 
 def _systems(
     joined: Joined, units: Units, settings: Settings
 ) -> tuple[list[Result], dict[str, str]]:
-    everyone = sorted(set(units.system.tolist()))
-    if len(everyone) < FEWEST_SYSTEMS:
-        raise DataError(
-            f"a system-level correlation needs at least {FEWEST_SYSTEMS} systems, found"
-            f" {len(everyone)} ({', '.join(everyone)}): with two it is always +1 or -1;"
-            " use --level item"
-        )
     bots = units.without(settings.human_system)
-    parted = FEWEST_SYSTEMS <= len(set(bots.system.tolist())) < len(everyone)
+    people = len(bots.system) < len(units.system)
     results, refused = [], {}
     for name in joined.order:
         whole = joined.system_scores.get(name)
         scores = units.scores.get(name)
-        if scores is None and whole is None:
-            refused[name] = "it has no value for a system"
+        try:
+            found = correlate_systems(units, name, whole, settings.resamples, settings.seed)
+        except TooFewSystems as error:
+            refused[name] = f"{error}: with two it is always +1 or -1; use --level item"
             continue
-        unscored = (
-            int((np.isnan(scores) & ~np.isnan(units.human)).sum()) if scores is not None else 0
-        )
-        results.append(
-            Result(
-                name,
-                "system",
-                unscored,
-                correlate_systems(units, name, whole, settings.resamples, settings.seed),
-                correlate_systems(bots, name, whole, settings.resamples, settings.seed)
-                if parted
-                else None,
-            )
-        )
+        without_human = None
+        if people:
+            with contextlib.suppress(TooFewSystems):
+                without_human = correlate_systems(
+                    bots, name, whole, settings.resamples, settings.seed
+                )
+        unscored = 0 if scores is None else int((np.isnan(scores) & ~np.isnan(units.human)).sum())
+        results.append(Result(name, "system", unscored, found, without_human))
     return results, refused

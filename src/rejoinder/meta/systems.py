@@ -7,6 +7,8 @@ correlation of *these* systems is, not how other systems would fare.
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +23,11 @@ from rejoinder.meta.correlate import (
 from rejoinder.meta.join import Floats, Ints, Units
 
 FEWEST_SYSTEMS = 3
+MOST_PERMUTED = 7
+
+
+class TooFewSystems(Exception):
+    """Fewer systems than a correlation can be taken of."""
 
 
 def correlate_systems(
@@ -29,6 +36,8 @@ def correlate_systems(
     """Correlate system averages; a set metric brings its systems' values as ``whole``.
 
     The value of a set metric cannot be averaged from resampled contexts: it has no interval.
+    With few systems p-values are exact: the share of all orders of the systems in which the
+    correlation is at least as strong.
     """
     systems, owner = np.unique(units.system, return_inverse=True)
     by_item = name in units.scores
@@ -38,16 +47,38 @@ def correlate_systems(
     if not by_item:
         metric = np.array([(whole or {}).get(str(system), np.nan) for system in systems])
     known = np.isfinite(human) & np.isfinite(metric)
+    if known.sum() < FEWEST_SYSTEMS:
+        raise TooFewSystems(
+            f"it needs at least {FEWEST_SYSTEMS} systems that are rated and scored, found"
+            f" {known.sum()} ({', '.join(systems[known].tolist())})"
+        )
     plain = correlate(metric[known], human[known], resamples=0)
-    if not by_item:
-        return plain
-    drawn = _resampled(table[:, known], resamples, seed)
+    several = by_item and len(table) > 1
+    drawn = _resampled(table[:, known], resamples, seed) if several else {}
+    exact = _exact_p(metric[known], human[known])
     estimates = {}
     for statistic in STATISTICS:
         found: Estimate = getattr(plain, statistic)
-        low, high = (None, None) if found.value is None else percentiles(drawn[statistic])
-        estimates[statistic] = Estimate(found.value, found.p, low, high)
+        low, high = None, None
+        if found.value is not None and several:
+            low, high = percentiles(drawn[statistic])
+        p = found.p if found.value is None else exact.get(statistic, found.p)
+        estimates[statistic] = Estimate(found.value, p, low, high)
     return Correlations(plain.n, **estimates)
+
+
+def _exact_p(metric: Floats, human: Floats) -> dict[str, float]:
+    """Two-sided permutation p-values over all orders; nothing where those are too many."""
+    if len(metric) > MOST_PERMUTED:
+        return {}
+    orders = np.array(list(permutations(range(len(metric)))))
+    shuffled = metric[orders]
+    fixed = np.broadcast_to(human, shuffled.shape)
+    found = {}
+    for statistic, values in _statistics(fixed, shuffled).items():
+        observed = abs(values[0])  # the first order is the given one
+        found[statistic] = float(np.mean(np.abs(values) >= observed - 1e-12))
+    return found
 
 
 def _sums(
@@ -72,7 +103,11 @@ def _resampled(table: Floats, resamples: int, seed: int) -> dict[str, Floats]:
     rng = np.random.default_rng(seed)
     chunks = draw_counts(rng, len(table), resamples, row_bytes=8 * (len(table) + table[0].size))
     sums = np.concatenate([np.tensordot(c.astype(np.float64), table, axes=1) for c in chunks])
-    human, metric = _averages(sums)
+    return _statistics(*_averages(sums))
+
+
+def _statistics(human: Floats, metric: Floats) -> dict[str, Floats]:
+    """The three correlations of each row of one with the same row of the other."""
     upper = np.triu_indices(human.shape[1], k=1)
     signs = [np.sign(x[:, :, None] - x[:, None, :])[:, upper[0], upper[1]] for x in (human, metric)]
     return {

@@ -27,6 +27,9 @@ from rejoinder.registry import METRICS
 from rejoinder.spec import Spec, parameters, spec_of
 from rejoinder.version import __version__
 
+NO_REFERENCES = "no references"
+ONLY_BAD_REFERENCES = "no reference has a weight above 0"
+
 Reasons = NDArray[np.object_]
 """For each item None, or the reason why it can't be scored."""
 
@@ -41,6 +44,7 @@ class Metric(ABC):
     needs: ClassVar[frozenset[str]] = frozenset({"references"})
     best: ClassVar[float | None] = None
     """The value of a reply that equals a reference; None where there is no such value."""
+    higher_is_better: ClassVar[bool] = True
 
     def spec(self) -> Spec:
         return spec_of(self, self.name)
@@ -58,7 +62,8 @@ class Metric(ABC):
         value = getattr(self, key)
         if isinstance(value, bool):
             return "yes" if value else "no"
-        return f"{value:g}" if isinstance(value, float) else str(value)
+        # repr: a digit more or less is another number
+        return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +74,8 @@ class ItemMetric(Metric):
     stopped by more than missing references. Callers use :meth:`rows` and :meth:`values`,
     which also pool over references as ``refs`` says.
     """
+
+    judges: ClassVar[str] = "item"
 
     refs: Spec = Spec("max")
 
@@ -98,7 +105,7 @@ class ItemMetric(Metric):
         """Why items can't be scored; None for those that can."""
         found: Reasons = np.full(len(batch), None, object)
         if "references" in self.needs:
-            found[batch.counts == 0] = "no references"
+            found[batch.counts == 0] = NO_REFERENCES
         return found
 
     def rows(self, batch: Batch) -> Floats:
@@ -150,6 +157,7 @@ class SetMetric(Metric):
     average over contexts.
     """
 
+    judges: ClassVar[str] = "set"
     pooled: ClassVar[bool] = False
     fewest: ClassVar[int] = 1
     """How many replies a context needs before the metric says anything about it."""
@@ -163,7 +171,7 @@ class SetMetric(Metric):
         if len(batch) < self.fewest:
             return f"fewer than {self.fewest} replies"
         if "references" in self.needs and not batch.counts.any():
-            return "no references"
+            return NO_REFERENCES
         return None
 
 

@@ -70,6 +70,17 @@ class Batch:
             self.weight[chosen],
         )
 
+    def positive(self) -> Batch:
+        """The same items without the references whose weight is not above 0: those are known
+        to be no good replies, and a metric that reads no weights must not take them for such."""
+        good = self.weight > 0
+        if good.all():
+            return self
+        kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(good)])[self.first]
+        return Batch(
+            self.items, self.table, self.reply, self.reference[good], kept, self.weight[good]
+        )
+
     def pairs(self) -> Batch:
         """One item for every reply and reference of it: each has exactly one reference."""
         owner = np.repeat(np.arange(len(self)), self.counts)

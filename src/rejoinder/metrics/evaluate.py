@@ -12,9 +12,17 @@ from itertools import islice
 
 import numpy as np
 
+from rejoinder.errors import DataError
 from rejoinder.items import Item
-from rejoinder.metrics.base import ItemMetric, Reasons, SetMetric
+from rejoinder.metrics.base import (
+    NO_REFERENCES,
+    ONLY_BAD_REFERENCES,
+    ItemMetric,
+    Reasons,
+    SetMetric,
+)
 from rejoinder.metrics.batch import Batch, Floats
+from rejoinder.text.tokens import Unsplittable
 
 BATCH = 2048
 
@@ -39,15 +47,34 @@ class Scored:
 def evaluate(
     items: Iterable[Item], metrics: Sequence[ItemMetric], *, batch_size: int = BATCH
 ) -> Iterator[tuple[list[Item], list[Scored]]]:
-    """Score items as they come: for each batch its items, and a result for each metric."""
+    """Score items as they come: for each batch its items, and a result for each metric.
+
+    A metric whose tokenizer could not read a single item was given the wrong one: an error.
+    """
     source = iter(items)
+    hopeless: dict[int, str | None] = dict.fromkeys(range(len(metrics)))
     while chunk := list(islice(source, batch_size)):
         batch = Batch.of(chunk)
-        yield chunk, [score_batch(metric, batch) for metric in metrics]
+        results = [score_batch(metric, batch) for metric in metrics]
+        yield chunk, results
+        for which in list(hopeless):
+            if results[which].scored.any():
+                del hopeless[which]
+            else:
+                unreadable = (r for r in results[which].reasons if isinstance(r, Unsplittable))
+                hopeless[which] = hopeless[which] or next(unreadable, None)
+    for which, reason in hopeless.items():
+        if reason is not None:
+            raise DataError(f"{metrics[which]}: no item could be scored: {reason}")
 
 
 def score_batch(metric: ItemMetric, batch: Batch) -> Scored:
+    """What a metric says of a batch; items that it can't score get a reason and no value."""
+    had_references = batch.counts > 0
+    if "weights" not in metric.needs:
+        batch = batch.positive()
     reasons = metric.reasons(batch)
+    reasons[had_references & (reasons == NO_REFERENCES)] = ONLY_BAD_REFERENCES
     keep = np.flatnonzero([reason is None for reason in reasons])
     whole = len(keep) == len(batch)
     some = batch if whole else batch.take(keep)
@@ -79,7 +106,7 @@ def judge_sets(items: Sequence[Item], metrics: Sequence[SetMetric]) -> list[Judg
     by_system: dict[str, dict[str, list[int]]] = {}
     for number, item in enumerate(items):
         by_system.setdefault(item.system, {}).setdefault(item.group, []).append(number)
-    whole = Batch.of(items)
+    whole = Batch.of(items).positive()
     return [
         _judge_system(metric, system, groups, whole)
         for metric in metrics

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from rejoinder.items import Item, Score
 from rejoinder.metrics.evaluate import Judged, Scored
@@ -27,7 +28,7 @@ def item_scores(
             parts={k: float(v[i]) for k, v in named.items()}
             if named and reasons[i] is None
             else None,
-            unscored=reasons[i],
+            unscored=None if reasons[i] is None else str(reasons[i]),
         )
         for i, item in enumerate(items)
         for label, signature, values, reasons, named in columns
@@ -40,6 +41,7 @@ def set_scores(asked: Sequence[Request], judged: Sequence[Judged]) -> list[Score
     lines = []
     for row in judged:
         label, signature = labels[row.metric], row.metric.signature()
+        entries: list[tuple[Literal["context", "system"], str, float | str]]
         entries = [("context", key, value) for key, value in row.contexts.items()]
         whole = row.value if row.value is not None else row.reason or ""
         for level, key, value in [*entries, ("system", row.system, whole)]:

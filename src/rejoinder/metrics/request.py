@@ -40,7 +40,7 @@ class Requests:
 
 def requests(specs: Iterable[str], language_code: str | None = None) -> Requests:
     """Build every metric that was asked for; all that is wrong is reported at once."""
-    asked: dict[str, Request] = {}
+    asked: dict[Metric, Request] = {}
     problems: list[str] = []
     missing: list[RejoinderError] = []
     spoken = None
@@ -51,9 +51,9 @@ def requests(specs: Iterable[str], language_code: str | None = None) -> Requests
     for text in specs:
         try:
             request = _request(text, spoken)
-            if request.label in asked:
+            if request.metric in asked:
                 problems.append(f"the metric '{request.label}' is asked for twice")
-            asked[request.label] = request
+            asked[request.metric] = request
         except UsageError as error:
             problems.extend(error.messages)
         except RejoinderError as error:
@@ -73,8 +73,11 @@ def _request(text: str, spoken: Language | None) -> Request:
     """The metric under the name that the user gave it, unless the language changes its meaning."""
     spec = parse(text)
     metric = make_metric(spec)
-    filled = make_metric(with_language(spec, spoken)) if spoken else metric
-    return Request("".join(text.split()) if filled == metric else str(filled), filled)
+    if spoken is None:
+        return Request(str(spec), metric)
+    filled = with_language(spec, spoken)
+    spoken_metric = make_metric(filled)
+    return Request(str(spec if spoken_metric == metric else filled), spoken_metric)
 
 
 def with_language(spec: Spec, spoken: Language) -> Spec:

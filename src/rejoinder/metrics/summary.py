@@ -94,7 +94,7 @@ class Summarizer:
                     continue
                 tally.scored += len(chosen)
                 if len(tally.contexts) < 2:
-                    tally.contexts.update(keys[chosen].tolist()[:2])
+                    tally.contexts.update(np.unique(keys[chosen])[:2].tolist())
                 rows = np.column_stack([result.rows, result.values, scored])[chosen]
                 again = counts[chosen].T.astype(np.float64) @ rows
                 total = rows.sum(axis=0)

@@ -123,8 +123,9 @@ def difference_table(found: Study) -> Table | None:
         "than",
         "by",
         "p PERM-BOTH",
+        "adjusted",
         "p Williams",
-        right=[2, 3, 4],
+        right=[2, 3, 4, 5],
         title=f"Is the best metric better than the others? ({statistic})",
     )
     for row in found.differences:
@@ -134,6 +135,7 @@ def difference_table(found: Study) -> Table | None:
                 wrapping(row.worse),
                 number(row.difference),
                 p_value(row.perm_both),
+                p_value(row.adjusted),
                 p_value(row.williams),
             )
     return table
@@ -145,15 +147,19 @@ def curve_table(name: str, points: Sequence[Point]) -> Table:
         "references",
         "Spearman [band]",
         "Pearson [band]",
-        "Spearman",
+        "",
         right=[0, 1, 2],
         title=f"{name}: agreement over the number of references",
     )
     for point in points:
-        cells = [
-            f"{number(point.mean.get(s))} {interval(point.low.get(s), point.high.get(s), 2)}"
-            for s in SHOWN
-        ]
+        cells = [f"{number(point.mean.get(s))} {_band(point, s)}".rstrip() for s in SHOWN]
         length = round(30 * max(point.mean.get("spearman", 0.0), 0.0))
         table.add_row(str(point.references), *cells, "█" * length)
     return table
+
+
+def _band(point: Point, statistic: str) -> str:
+    """One draw has no spread."""
+    if point.draws == 1:
+        return ""
+    return interval(point.low.get(statistic), point.high.get(statistic), 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -13,9 +14,21 @@ from rejoinder.metrics.evaluate import Judged
 from rejoinder.metrics.summary import Estimate, Summary
 
 
+class PlainTable(Table):
+    """A table whose cells may hold anything that stands in somebody's data."""
+
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        super().add_row(*(_printable(str(cell)) for cell in cells), **options)
+
+
+def _printable(text: str) -> str:
+    """One line, without control characters."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
 def plain_table(*columns: str, right: Iterable[int] = (), title: str | None = None) -> Table:
     """The one look of all tables: no frame, numbers to the right."""
-    table = Table(
+    table = PlainTable(
         box=box.SIMPLE_HEAD,
         title=title,
         title_justify="left",
@@ -87,7 +100,7 @@ def _score_table(first: str, rows: Sequence[tuple[str, Summary]], title: str | N
 
 def judged_table(labels: Mapping[Metric, str], judged: Sequence[Judged]) -> Table:
     """What set metrics said of each system."""
-    table = plain_table("metric", "system", "value", "contexts", "not", right=[2, 3, 4])
+    table = plain_table("metric", "system", "value", "contexts", "unscored", right=[2, 3, 4])
     for row in judged:
         without = sum(isinstance(value, str) for value in row.contexts.values())
         table.add_row(
@@ -101,23 +114,21 @@ def judged_table(labels: Mapping[Metric, str], judged: Sequence[Judged]) -> Tabl
 
 
 def ranking_table(label: str, ranking: Ranking) -> Table:
-    """Systems from best to worst; a line between groups that can be told apart."""
+    """Systems from best to worst; those that share a letter can't be told apart."""
     table = plain_table(
         "group",
         "system",
         "value",
         "95 % CI",
-        right=[0, 2, 3],
+        right=[2, 3],
         title=f"{label} over {ranking.contexts:,} contexts that all systems answered",
     )
-    for number_, row in enumerate(ranking.systems):
-        last = number_ + 1 == len(ranking.systems)
+    for row in ranking.systems:
         table.add_row(
-            str(row.group),
+            row.group,
             row.system,
             number(row.value),
             interval(row.low, row.high),
-            end_section=not last and ranking.systems[number_ + 1].group != row.group,
         )
     return table
 

@@ -15,11 +15,15 @@ from rejoinder.text.scripts import unsplit
 from rejoinder.text.tokenizers.base import Encoded, Ints, Tokenizer, starts_of
 
 
+class Unsplittable(str):
+    """The reason why a tokenizer can make nothing of a text; tells how to choose another."""
+
+
 @dataclass(frozen=True)
 class Tokens(Encoded):
     """Token numbers of all texts, and which texts came out wrong."""
 
-    problems: dict[int, str] = field(default_factory=dict)
+    problems: dict[int, Unsplittable] = field(default_factory=dict)
     """Texts that the tokenizer could not split, with the reason."""
 
     @classmethod
@@ -46,12 +50,12 @@ class Characters(Tokens):
         return 0x110000
 
 
-def _problems(tokenizer: Tokenizer, texts: Sequence[str], made: Encoded) -> dict[int, str]:
+def _problems(tokenizer: Tokenizer, texts: Sequence[str], made: Encoded) -> dict[int, Unsplittable]:
     """A tokenizer that swallows a text, or that leaves a sentence in one piece, would give
     scores that look like scores and mean nothing; such texts are named instead."""
     name, longest = tokenizer.signature(), tokenizer.longest_word
     problems = {
-        number: f"the tokenizer {name} turned the text into nothing"
+        number: Unsplittable(f"the tokenizer {name} turned the text into nothing")
         for number in np.flatnonzero(np.diff(made.starts) == 0).tolist()
         if texts[number].strip()
     }
@@ -62,7 +66,7 @@ def _problems(tokenizer: Tokenizer, texts: Sequence[str], made: Encoded) -> dict
     for number in np.unique(np.searchsorted(made.starts, places, side="right") - 1).tolist():
         ids = made.ids[made.starts[number] : made.starts[number + 1]]
         if script := unsplit([made.words[i] for i in ids.tolist()], longest):
-            problems[number] = (
+            problems[number] = Unsplittable(
                 f"the tokenizer {name} does not split {script.name} text; use {script.advice}"
             )
     return problems

@@ -81,7 +81,9 @@ class Recall(SetMetric):
 
 def _pairs(batch: Batch) -> Iterator[Batch]:
     """Every distinct reference with every output, a block of references at a time."""
-    references, first = np.unique(batch.reference, return_index=True)
+    references, which = np.unique(batch.reference, return_inverse=True)
+    weight = np.full(len(references), -np.inf)
+    np.maximum.at(weight, which, batch.weight)
     step = max(MOST // len(batch), 1)
     for begin in range(0, len(references), step):
         block = references[begin : begin + step]
@@ -92,5 +94,5 @@ def _pairs(batch: Batch) -> Iterator[Batch]:
             np.tile(batch.reply, len(block)),
             np.repeat(block, len(batch)),
             np.arange(many + 1, dtype=np.int64),
-            np.repeat(batch.weight[first[begin : begin + step]], len(batch)),
+            np.repeat(weight[begin : begin + step], len(batch)),
         )

@@ -39,6 +39,7 @@ class SelfBleu(TokenizedSet):
     name: ClassVar[str] = "self-bleu"
     summary: ClassVar[str] = "mean BLEU of each reply against the others; low is diverse"
     fewest: ClassVar[int] = 2
+    higher_is_better: ClassVar[bool] = False
 
     n: int = 4
     smooth: str = "epsilon"

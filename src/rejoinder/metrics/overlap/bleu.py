@@ -73,7 +73,7 @@ class Bleu(OverlapMetric):
 
     def _signed(self, key: str) -> str:
         if key == "smooth_value":
-            return f"{self._amount:g}"
+            return repr(self._amount).removesuffix(".0")
         return super()._signed(key)
 
     @property
@@ -81,7 +81,7 @@ class Bleu(OverlapMetric):
         return SMOOTHING[self.smooth] if self.smooth_value is None else self.smooth_value
 
     def weights(self, batch: Batch) -> Floats:
-        """BLEU takes every reference alike, whatever its weight."""
+        """BLEU takes every reference alike; bad ones are not in the batch."""
         return np.ones_like(batch.weight)
 
     def most(self, batch: Batch) -> Floats:

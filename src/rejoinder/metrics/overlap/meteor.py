@@ -170,7 +170,7 @@ def _wordnet() -> Any:
     except (ImportError, LookupError, OSError):
         raise MissingExtra(
             "meteor(synonyms=wordnet) needs NLTK and its WordNet:"
-            " pip install 'rejoinder[wordnet]' and python -m nltk.downloader wordnet"
+            " pip install nltk and python -m nltk.downloader wordnet"
         ) from None
     return wordnet
 

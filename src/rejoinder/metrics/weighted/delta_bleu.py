@@ -33,7 +33,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import Reasons
+from rejoinder.metrics.base import ONLY_BAD_REFERENCES, Reasons
 from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.metrics.overlap.bleu import Bleu
 
@@ -47,18 +47,35 @@ class DeltaBleu(Bleu):
 
     n: int = 2
 
+    @property
+    def _together(self) -> bool:
+        """All references are read at once; otherwise each stands alone, scaled by its weight."""
+        return self.pooling.kind == "all"
+
     def weights(self, batch: Batch) -> Floats:
-        return batch.weight
+        return batch.weight if self._together else super().weights(batch)
 
     def most(self, batch: Batch) -> Floats:
-        if self.pooling.kind != "all":
-            return np.ones(len(batch))
+        if not self._together:
+            return super().most(batch)
         return np.maximum.reduceat(batch.weight, batch.first[:-1])
+
+    def stats(self, batch: Batch) -> Floats:
+        rows = super().stats(batch)
+        if self._together:
+            return rows
+        return np.column_stack([batch.weight * super().finish(rows), np.ones(len(batch))])
+
+    def finish(self, rows: Floats) -> Floats:
+        return super().finish(rows) if self._together else rows[..., 0] / rows[..., 1]
+
+    def parts(self, rows: Floats) -> dict[str, Floats]:
+        return super().parts(rows) if self._together else {}
 
     def reasons(self, batch: Batch) -> Reasons:
         found = super().reasons(batch)
         owner = np.repeat(np.arange(len(batch)), batch.counts)
         heaviest = np.full(len(batch), -np.inf)
         np.maximum.at(heaviest, owner, batch.weight)
-        found[(batch.counts > 0) & (heaviest <= 0)] = "no reference has a weight above 0"
+        found[(batch.counts > 0) & (heaviest <= 0)] = ONLY_BAD_REFERENCES
         return found

@@ -47,6 +47,6 @@ def _tagger() -> GenericTagger:
         import ipadic
     except ImportError:
         raise MissingExtra(
-            "ja-mecab needs the packages fugashi and ipadic: pip install 'rejoinder[ja]'"
+            "ja-mecab needs the packages fugashi and ipadic: pip install fugashi ipadic"
         ) from None
     return fugashi.GenericTagger(f"{ipadic.MECAB_ARGS} -Owakati")

@@ -50,9 +50,7 @@ def _processor(model: str, digest: str) -> SentencePieceProcessor:
     try:
         from sentencepiece import SentencePieceProcessor
     except ImportError:
-        raise MissingExtra(
-            "sentencepiece needs its package: pip install 'rejoinder[sentencepiece]'"
-        ) from None
+        raise MissingExtra("sentencepiece needs its package: pip install sentencepiece") from None
     content = _read(model)
     if hashlib.sha256(content).hexdigest() != digest:
         raise DataError("the sentencepiece model has changed during the run", path=model)

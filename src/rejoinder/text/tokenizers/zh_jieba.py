@@ -41,7 +41,5 @@ def _cut() -> Callable[[str], list[str]]:
     try:
         import rjieba
     except ImportError:
-        raise MissingExtra(
-            "zh-jieba needs the package rjieba: pip install 'rejoinder[zh]'"
-        ) from None
+        raise MissingExtra("zh-jieba needs the package rjieba: pip install rjieba") from None
     return cast(Callable[[str], list[str]], rjieba.cut)

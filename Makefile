@@ -24,7 +24,7 @@ types: $(VENV)/dev
 	$(BIN)/mypy
 
 unit: $(VENV)/dev
-	$(BIN)/pytest -n 2 --dist worksteal -q
+	$(BIN)/pytest -n 2 --dist loadgroup -q
 
 bench: $(VENV)/dev
 	for file in benchmarks/*.py; do $(BIN)/python $$file || exit 1; done

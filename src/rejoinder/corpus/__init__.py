@@ -1,0 +1,1 @@
+"""From raw dialogue logs to clean pairs of utterance and response."""

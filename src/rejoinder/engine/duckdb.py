@@ -1,0 +1,268 @@
+"""DuckDB, the engine for one machine: tables on disk, functions in worker processes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from rejoinder.engine.base import Engine, Function, Progress, machine_failure, pieces
+from rejoinder.engine.tables import conform, digest, pack, plain, regroup, unpack
+from rejoinder.engine.workers import Workers, save_job, write_part
+from rejoinder.errors import MissingExtra, ResourceError, UsageError
+
+try:
+    import duckdb
+except ImportError:
+    raise MissingExtra("DuckDB is not installed: pip install 'rejoinder[logs]'") from None
+
+MACROS = (
+    "slice(a, start, n) AS list_slice(a, start, start + n - 1)",
+    "array_join(a, separator) AS array_to_string(a, separator)",
+    "size(a) AS CAST(len(a) AS INT)",
+    "explode(a) AS unnest(a)",
+    "regexp_like(s, pattern) AS regexp_matches(s, pattern)",
+    "startswith(s, start) AS starts_with(s, start)",
+    "unix_micros(t) AS epoch_us(t)",
+    "datediff(late, early) AS CAST(date_diff('day', early, late) AS INT)",
+)
+"""Functions that Spark has under these names, so that one SQL text serves both."""
+
+BATCH = 20_000
+EMPTY = "empty.parquet"
+
+
+class DuckDB(Engine):
+    """Tables live in a database file in the work folder, so they may exceed the memory."""
+
+    def __init__(
+        self,
+        work: Path,
+        *,
+        memory: str = "2GB",
+        threads: int | None = None,
+        processes: int | None = None,
+    ) -> None:
+        super().__init__(work)
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        self._memory = memory
+        self._kinds: dict[str, str] = {}
+        self._folders: dict[str, Path] = {}
+        self._numbers = itertools.count()
+        self._workers = Workers(processes or cores or 1)
+        scratch = self.work / "duckdb"
+        with contextlib.ExitStack() as undo, self._explained():
+            undo.callback(super().close)
+            shutil.rmtree(scratch, ignore_errors=True)  # of a killed run: maps are kept apart
+            scratch.mkdir()
+            # never the same file twice in a process: DuckDB would wait, without an end, until
+            # the last Python object of a failed earlier engine is gone
+            self._home = Path(tempfile.mkdtemp(dir=scratch))
+            self._connection = self._connected(memory, threads or cores or 1)
+            for macro in MACROS:
+                self._connection.execute(f"CREATE MACRO {macro}")
+            undo.pop_all()
+
+    def _connected(self, memory: str, threads: int) -> duckdb.DuckDBPyConnection:
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "threads": threads,
+            "temp_directory": str(self._home / "spilled"),
+            "preserve_insertion_order": False,  # keeps large results out of memory
+            "autoinstall_known_extensions": False,  # nothing goes over the network
+        }
+        try:
+            connection = duckdb.connect(str(self._home / "tables.db"), config=settings)
+            connection.execute(f"SET memory_limit = {self.text(memory)}")
+        except (duckdb.ParserException, duckdb.InvalidInputException) as error:
+            raise UsageError(f"memory {memory}: {_first_line(error)}") from None
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET enable_progress_bar = false")  # the command line has its own
+        return connection
+
+    def table(self, name: str, data: pa.Table) -> None:
+        with self._explained():
+            self._connection.register("_arrow", data)
+            try:
+                self._replace(name, "SELECT * FROM _arrow")
+            finally:
+                self._connection.unregister("_arrow")
+
+    def create(self, name: str, query: str) -> None:
+        with self._explained():
+            self._replace(name, query)
+
+    def view(self, name: str, query: str) -> None:
+        with self._explained():
+            self.drop(name)
+            self._connection.execute(f'CREATE VIEW "{name}" AS {query}')
+            self._kinds[name] = "VIEW"
+
+    def drop(self, name: str) -> None:
+        if kind := self._kinds.pop(name, None):
+            self._connection.execute(f'DROP {kind} "{name}"')
+        if folder := self._folders.pop(name, None):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _replace(self, name: str, query: str) -> None:
+        # the new table is made before the old one goes: the query may read it
+        self._connection.execute('DROP TABLE IF EXISTS "_new"')
+        self._connection.execute(f'CREATE TABLE "_new" AS {query}')
+        self.drop(name)
+        self._connection.execute(f'ALTER TABLE "_new" RENAME TO "{name}"')
+        self._kinds[name] = "TABLE"
+
+    def map(
+        self,
+        name: str,
+        source_query: str,
+        function: Function,
+        schema: pa.Schema,
+        *,
+        parallel: bool = True,
+        resume_key: str | None = None,
+        piece_rows: int | None = None,
+        on_progress: Progress | None = None,
+    ) -> None:
+        key = f"{resume_key}\n{schema.to_string()}" if parallel and resume_key else None
+        folder = self._part_folder(name, key)
+        with self._explained():
+            write_part(folder / EMPTY, iter(()), schema)  # a view needs a file, though no row
+            if parallel:
+                rows = self.scalar(f"SELECT count(*) FROM ({source_query})")
+                size, total = pieces(rows, piece_rows)
+                parts = _Parts(folder, size, total, key is not None, on_progress)
+                with self._plain_rows(source_query) as batches:
+                    self._compute(parts.missing(batches), function, schema, parts.told, total)
+                parts.sweep()
+            else:
+                with self._plain_rows(source_query) as batches:
+                    write_part(folder / "all.parquet", function(batches), schema)
+                if on_progress:
+                    on_progress(1, 1)
+            files = "".join(f"[{c}]" if c in "[*?" else c for c in str(folder)) + "/*.parquet"
+            source = f"read_parquet({self.text(files)}, hive_partitioning = false)"
+            self.view(name, f"SELECT * FROM {source}")
+        if key is None:
+            self._folders[name] = folder
+
+    def _compute(
+        self,
+        tasks: Iterator[tuple[bytes, Path]],
+        function: Function,
+        schema: pa.Schema,
+        told: Callable[[], None],
+        total: int,
+    ) -> None:
+        if total <= 1 or self._workers.processes == 1:  # not worth another process
+            for piece, part in tasks:
+                write_part(part, function(unpack(piece)), schema)
+                told()
+            return
+        job = self._home / f"job-{next(self._numbers)}"
+        save_job(job, function, schema)
+        with contextlib.closing(self._workers.run(job, tasks)) as run:
+            for _ in run:
+                told()
+        job.unlink()
+
+    def _part_folder(self, name: str, key: str | None) -> Path:
+        """The folder of a map's part files; without a key, empty and not kept."""
+        if key is None:
+            folder = self._home / f"{name}.{next(self._numbers)}"
+        else:
+            sums = hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
+            folder = self.work / "maps" / f"{name}-{sums}"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def array(self, *items: str) -> str:
+        return f"[{', '.join(items)}]" if items else "CAST([] AS VARCHAR[])"
+
+    def text(self, value: str) -> str:
+        return "'" + value.replace("'", "''") + "'"
+
+    @contextlib.contextmanager
+    def _rows(self, query: str) -> Iterator[pa.RecordBatchReader]:
+        # a cursor of its own, so that other queries may run while this one is read
+        with self._connection.cursor() as cursor:
+            relation = cursor.sql(query)
+            if hasattr(relation, "to_arrow_reader"):
+                reader = relation.to_arrow_reader(BATCH)
+            else:  # before DuckDB 1.5
+                reader = relation.fetch_arrow_reader(BATCH)
+            yield reader
+
+    @contextlib.contextmanager
+    def _plain_rows(self, query: str) -> Iterator[Iterator[pa.RecordBatch]]:
+        with self._rows(query) as reader:
+            schema = plain(reader.schema)
+            yield (conform(batch, schema) for batch in reader)
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (duckdb.Error, OSError, MemoryError, pa.ArrowException) as error:
+            failure = machine_failure(error, self.work)
+            if failure is None:
+                raise
+            # DuckDB's own limit; through an Arrow stream, only the words are left of the error
+            if "Out of Memory Error" in str(error) and "disk" not in str(failure):
+                failure = ResourceError(
+                    f"DuckDB needs more memory than the {self._memory} it may use; allow it more"
+                )
+            raise failure from None
+
+    def close(self) -> None:
+        self._workers.close()
+        self._connection.close()
+        shutil.rmtree(self._home.parent, ignore_errors=True)
+        super().close()
+
+
+class _Parts:
+    """The part files of a map: which are there, which are missing, which are of no use."""
+
+    def __init__(
+        self, folder: Path, size: int, total: int, keyed: bool, on_progress: Progress | None
+    ) -> None:
+        self._folder, self._size, self._total = folder, size, total
+        self._keyed, self._on_progress = keyed, on_progress
+        self._wanted = {EMPTY}
+        self._done = 0
+
+    def missing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[bytes, Path]]:
+        """The pieces that no earlier run has computed, with the file that is to hold each."""
+        seen: Counter[str] = Counter()  # the same rows may come twice
+        for number, group in enumerate(regroup(batches, self._size)):
+            name = digest(group) if self._keyed else f"{number:08}"
+            part = self._folder / f"{name}-{seen[name]}.parquet"
+            seen[name] += 1
+            self._wanted.add(part.name)
+            if part.exists():
+                self.told()
+            else:
+                yield pack(group, group[0].schema), part
+
+    def told(self) -> None:
+        self._done += 1
+        if self._on_progress:
+            self._on_progress(self._done, self._total)
+
+    def sweep(self) -> None:
+        """Remove what belongs to other rows, and what a killed worker left half written."""
+        for file in self._folder.iterdir():
+            if file.name not in self._wanted:
+                file.unlink()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]

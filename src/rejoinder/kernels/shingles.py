@@ -1,0 +1,115 @@
+"""Near-duplicates of a small set of texts among very many: exact Jaccard, pruned by rarity."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int32]
+Ints = NDArray[np.int64]
+
+
+@njit(cache=True)
+def _grams(codes, begin, end, size, out):
+    """Distinct hashes of the runs of ``size`` code points, sorted; returns how many."""
+    count = 0
+    for i in range(begin, end - size + 1):
+        key = np.uint64(14695981039346656037)
+        for k in range(size):
+            key = (key ^ np.uint64(codes[i + k])) * np.uint64(1099511628211)
+        out[count] = np.int64(key >> np.uint64(1))
+        count += 1
+    out[:count].sort()
+    distinct = 0
+    for i in range(count):
+        if i == 0 or out[i] != out[i - 1]:
+            out[distinct] = out[i]
+            distinct += 1
+    return distinct
+
+
+@njit(cache=True)
+def _gram_sets(codes, starts, size):
+    longest = 0
+    for i in range(starts.size - 1):
+        longest = max(longest, starts[i + 1] - starts[i])
+    buffer = np.empty(max(longest, 1), np.int64)
+    firsts = np.zeros(starts.size, np.int64)
+    for i in range(starts.size - 1):
+        firsts[i + 1] = firsts[i] + _grams(codes, starts[i], starts[i + 1], size, buffer)
+    sets = np.empty(firsts[-1], np.int64)
+    for i in range(starts.size - 1):
+        count = _grams(codes, starts[i], starts[i + 1], size, buffer)
+        sets[firsts[i] : firsts[i] + count] = buffer[:count]
+    return sets, firsts
+
+
+@njit(cache=True)
+def _shared(a, b):
+    """How many members two sorted sets have in common."""
+    i, j, found = 0, 0, 0
+    while i < a.size and j < b.size:
+        if a[i] == b[j]:
+            found += 1
+            i += 1
+            j += 1
+        elif a[i] < b[j]:
+            i += 1
+        else:
+            j += 1
+    return found
+
+
+@njit(cache=True)
+def _nearest(codes, starts, size, threshold, sets, firsts, keys, places, owners):
+    best = np.full(starts.size - 1, -1, np.int64)
+    longest = 0
+    for i in range(starts.size - 1):
+        longest = max(longest, starts[i + 1] - starts[i])
+    mine = np.empty(max(longest, 1), np.int64)
+    asked = np.full(firsts.size - 1, -1, np.int64)
+    for i in range(starts.size - 1):
+        count = _grams(codes, starts[i], starts[i + 1], size, mine)
+        if count == 0:
+            continue
+        slots = np.searchsorted(keys, mine[:count])
+        frequency = np.zeros(count, np.int64)
+        for g in range(count):
+            if slots[g] < keys.size and keys[slots[g]] == mine[g]:
+                frequency[g] = places[slots[g] + 1] - places[slots[g]]
+        order = np.argsort(frequency)
+        # J >= t needs t·|x| shared grams, so one of any |x| - ceil(t·|x|) + 1 must be shared
+        prefix = count - int(np.ceil(threshold * count)) + 1
+        highest = 0.0
+        for p in range(min(prefix, count)):
+            g = order[p]
+            if frequency[g] == 0:
+                continue
+            for place in range(places[slots[g]], places[slots[g] + 1]):
+                other = owners[place]
+                if asked[other] == i:
+                    continue
+                asked[other] = i
+                theirs = sets[firsts[other] : firsts[other + 1]]
+                if min(count, theirs.size) < threshold * max(count, theirs.size):
+                    continue
+                shared = _shared(mine[:count], theirs)
+                jaccard = shared / (count + theirs.size - shared)
+                if jaccard >= threshold and jaccard > highest:
+                    highest, best[i] = jaccard, other
+    return best
+
+
+def gram_sets(codes: Codes, starts: Ints, size: int) -> tuple[Ints, Ints]:
+    """The set of n-grams of each text, as sorted hashes end to end, and where each begins."""
+    return _gram_sets(codes, starts, size)
+
+
+def nearest(
+    codes: Codes, starts: Ints, size: int, threshold: float, index: tuple[Ints, ...]
+) -> Ints:
+    """For each text the indexed text with the highest Jaccard similarity at or above the
+    threshold, or -1. ``index`` holds sets, firsts, keys, places, owners: each indexed text's
+    grams, and for each gram the texts that have it."""
+    return _nearest(codes, starts, size, threshold, *index)

@@ -10,6 +10,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# the first example of a test may wait for a kernel to be compiled, and machines are noisy
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 ROOT = Path(__file__).resolve().parent.parent
 

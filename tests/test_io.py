@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,14 @@ BAD = [
     (b'{"id": "b", "response": "x", "ratings": NaN}\n', "2: NaN and Infinity are not JSON"),
     (b'{"id": "b", "response": "x", "ratings": [1, NaN]}\n', "2: NaN and Infinity are not JSON"),
     (b'{"id": "b", "response": "x", "ratings": 1e999}\n', "2: .*out of range"),
+    (b'{"id": "b", "response": "x", "ratings": 1e16}\n', "2: ratings: expected numbers from -1e"),
+    (b'{"id": "b", "response": "x", "ratings": [1, -1e300]}\n', "2: ratings: .*, got -1e.300"),
+    (b'{"id": "b", "response": "x", "ratings": {"a": 2e15}}\n', "2: ratings: .*, got 2e.15"),
+    (b'{"id": "b", "response": "x", "ratings": 1' + b"0" * 400 + b"}\n", "2: .*"),
+    (b'{"id": true, "response": "x"}\n', "2: id: expected text, got true or false"),
+    (b'{"id": "b", "context_id": false, "response": "x"}\n', "2: context_id: expected text"),
+    (b'{"dialogue_id": true, "response": "x"}\n', "2: dialogue_id: expected text or a whole"),
+    (b'{"id": "b", "response": ":NaN, Infinity" "x"}\n', "2: broken JSON"),
     (
         b'{"id": "b", "response": "x", "references": [{"text": "y", "weight": 1.5}]}\n',
         r"2: references\[0\].weight: expected a weight from -1 to 1, got 1.5",
@@ -176,6 +185,30 @@ def test_cut_off_and_damaged_archives(tmp_path: Path, suffix: str) -> None:
             read(tmp_path, bytes(flipped), f"items.jsonl{suffix}")
 
 
+@pytest.mark.parametrize(
+    ("pack", "complaint"),
+    [
+        (gzip.compress, r"compressed with gzip; give it a name that ends in \.gz"),
+        (zstandard.compress, r"compressed with zstd; give it a name that ends in \.zst"),
+        (lambda plain: plain.decode().encode("utf-16"), "in UTF-16; convert it"),
+        (lambda plain: b"\xfe\xff" + plain.decode().encode("utf-16-be"), "in UTF-16; convert it"),
+    ],
+)
+def test_what_is_no_plain_text_is_named(
+    tmp_path: Path, pack: Callable[[bytes], bytes], complaint: str
+) -> None:
+    with pytest.raises(DataError, match=rf"items\.jsonl: the file is {complaint}"):
+        read(tmp_path, pack(lines(GOOD)))
+
+
+def test_zstd_with_a_large_window(tmp_path: Path) -> None:
+    settings = zstandard.ZstdCompressionParameters(window_log=31, enable_ldm=True)
+    # without the size in its head, a frame needs the whole window
+    packer = zstandard.ZstdCompressor(compression_params=settings).compressobj()
+    packed = packer.compress(lines(GOOD)) + packer.flush()
+    assert len(read(tmp_path, packed, "items.jsonl.zst")) == 1
+
+
 def test_missing_and_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nothing\.jsonl: cannot be read: no such file"):
         list(read_items(tmp_path / "nothing.jsonl"))
@@ -214,6 +247,25 @@ def test_outputs_that_cannot_be_written(tmp_path: Path) -> None:
     for path in (tmp_path / "no" / "such" / "x", tmp_path, tmp_path / "file" / "x"):
         with pytest.raises(UsageError, match="cannot be written"), open_output(path):
             pass
+
+
+def test_a_link_is_written_through(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(tmp_path / "there" / "real.jsonl")
+    for content in (b"new", b"newer"):  # the target need not exist
+        with open_output(link) as stream:
+            stream.write(content)
+        assert link.is_symlink()
+        assert (tmp_path / "there" / "real.jsonl").read_bytes() == content
+    assert os.listdir(tmp_path / "there") == ["real.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["x" * 250, "é" * 125, "日" * 83])
+def test_the_longest_names_can_be_written(tmp_path: Path, name: str) -> None:
+    with open_output(tmp_path / name) as stream:
+        stream.write(b"x")
+    assert os.listdir(tmp_path) == [name]
 
 
 def test_a_device_is_written_not_replaced() -> None:

@@ -63,12 +63,42 @@ def test_parse(text: str, expected: Spec) -> None:
         ("bleu(n=2,n=3)", "'n' is given twice"),
         ("bleu(n=)", "expected a value"),
         ("top(1,2)", "expected name=value"),
+        ("bleu(3)", "'bleu\\(3\\)': expected name=value, found '3\\)'"),
+        ("bleu(n=2,)", "expected name=value, found '\\)'"),
+        ("a(x=1e999)", "1e999 is too large"),
+        ("a(x=-1e999)", "-1e999 is too large"),
+        ("a(x=" + "9" * 19 + ")", "more than 18 digits"),
+        ("a(x=" + "9" * 5000 + ")", "more than 18 digits"),
+        ("a(x=" * 5000, "too deeply nested"),
+        ("a(x=" * 21 + "1" + ")" * 21, "too deeply nested"),
         ("bleu(n=2) extra", "expected the end"),
     ],
 )
 def test_broken_specs_point_at_the_place(text: str, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         parse(text)
+
+
+def test_ordinary_nesting_and_digits_are_fine() -> None:
+    parse("a(x=" * 20 + "1" + ")" * 20)
+    assert parse("a(x=999999999999999999)").params == (("x", 10**18 - 1),)
+    assert parse("a(x=0.00012345678901234567)").params == (("x", 0.00012345678901234567),)
+
+
+def test_no_allowed_parameter_leaves_the_range_of_numbers() -> None:
+    import rejoinder
+
+    for spec in (
+        *(f"bleu(n=16,smooth={s},smooth_value={v})" for s in ("epsilon", "add-k") for v in ENDS),
+        "bleu(n=16,smooth=nist,smooth_value=1000)",
+        *(f"{name}(beta={b})" for name in ("rouge-l", "chrf", "meteor", "ribes") for b in ENDS),
+        *(f"ribes(alpha={b})" for b in ENDS),
+    ):
+        for reply in ("a b c", "a x b", "z", ""):
+            assert 0 <= rejoinder.score_one(spec, reply, ["a b c d"]) < 1e9
+
+
+ENDS = (1e-300, 1000.0)
 
 
 def test_all_wrong_parameters_are_reported_at_once() -> None:
@@ -93,6 +123,17 @@ def test_did_you_mean_names_the_nearest_or_all() -> None:
         "bleu(smooth=maybe)",
         "bleu(bp=long)",
         "bleu(smooth_value=-1.0)",
+        "bleu(smooth_value=0)",
+        "bleu(smooth_value=1001)",
+        "bleu(smooth=nist,smooth_value=0.5)",
+        "rouge-l(beta=1e7)",
+        "chrf(beta=1e7)",
+        "meteor(beta=1e7)",
+        "meteor(alpha=1.5)",
+        "ribes(alpha=1e7)",
+        "ribes(beta=-1)",
+        "bleu(refs=top(1000001))",
+        "bleu(smooth_value=1e999)",
         "bleu(smooth=none,smooth_value=0.1)",
         "bleu(short=x)",
         "bleu(refs=some)",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rejoinder.version import __version__
 
 if TYPE_CHECKING:
-    from rejoinder.api import Scores, compare, load, score, score_one
+    from rejoinder.api import Scores, agreement, compare, diversity, load, score, score_one
     from rejoinder.io import read_items
     from rejoinder.items import Item, Reference
 
@@ -16,7 +16,9 @@ __all__ = [
     "Reference",
     "Scores",
     "__version__",
+    "agreement",
     "compare",
+    "diversity",
     "load",
     "read_items",
     "score",

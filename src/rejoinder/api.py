@@ -11,18 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
 from rejoinder.errors import DataError
 from rejoinder.io import explain, read_items
-from rejoinder.items import Item, Reference, item_from
-from rejoinder.meta.ranking import Ranking, Statistics
+from rejoinder.items import Item, Reference, checked, item_from
+from rejoinder.meta.correlate import Statistic
+from rejoinder.meta.join import join
+from rejoinder.meta.ranking import Ranking, compare_systems
+from rejoinder.meta.study import HUMAN, Settings, Study, study
 from rejoinder.metrics.base import ItemMetric
 from rejoinder.metrics.batch import Floats
-from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.evaluate import Judged, evaluate, judge_sets
+from rejoinder.metrics.records import item_scores, set_scores
 from rejoinder.metrics.request import requests
 from rejoinder.metrics.summary import Estimate, Summarizer
 
@@ -55,7 +59,7 @@ def as_items(items: Iterable[Item | dict[str, Any]]) -> Iterator[Item]:
     seen: set[str] = set()
     for number, given in enumerate(items):
         try:
-            item = given if isinstance(given, Item) else item_from(dict(given))
+            item = checked(given) if isinstance(given, Item) else item_from(dict(given))
         except (msgspec.ValidationError, OverflowError) as error:
             raise DataError(explain(str(error)), path=f"item {number}") from None
         if item.id in seen:
@@ -75,10 +79,10 @@ def score(
     seed: int = 12345,
 ) -> dict[str, Scores]:
     """Score items with item metrics; the result is keyed by the specs as they were given."""
-    metrics = [metrics] if isinstance(metrics, str) else list(metrics)
+    metrics = _listed(metrics)
     asked = requests(metrics, language)
     if asked.sets:
-        raise DataError(f"{asked.sets[0].label} judges sets of replies; use the command line")
+        raise DataError(f"{asked.sets[0].label} judges sets of replies; use rejoinder.diversity")
     summarizer = Summarizer(asked.item_metrics, resamples=resamples, seed=seed)
     values: list[list[Floats]] = [[] for _ in asked.items]
     unscored: list[dict[str, str]] = [{} for _ in asked.items]
@@ -124,9 +128,53 @@ def compare(
     resamples: int = 1000,
     seed: int = 12345,
 ) -> list[Ranking]:
-    """Rank systems by each item metric, with intervals, tests and groups."""
-    asked = requests([metrics] if isinstance(metrics, str) else metrics, language)
-    statistics = Statistics(asked.item_metrics)
-    for batch, results in evaluate(as_items(items), asked.item_metrics):
-        statistics.add(batch, results)
-    return statistics.rankings(resamples=resamples, seed=seed)
+    """Rank systems by each metric, with intervals, tests and groups.
+
+    A metric by which they can't be compared is left out; if that is so for all, it is an error.
+    """
+    asked = requests(_listed(metrics), language)
+    batches = evaluate(as_items(items), asked.item_metrics, strict=False)
+    return compare_systems(asked, batches, resamples=resamples, seed=seed)[0]
+
+
+def diversity(
+    items: Iterable[Item | dict[str, Any]],
+    metrics: str | Sequence[str],
+    *,
+    language: str | None = None,
+) -> list[Judged]:
+    """What each set metric says of each system, and of each of its contexts."""
+    asked = requests(_listed(metrics), language)
+    if asked.items:
+        raise DataError(f"{asked.items[0].label} judges single replies; use rejoinder.score")
+    return judge_sets(list(as_items(items)), asked.set_metrics)
+
+
+def agreement(
+    items: Iterable[Item | dict[str, Any]],
+    metrics: str | Sequence[str],
+    *,
+    level: Literal["item", "context", "system"] = "item",
+    statistic: Statistic = "spearman",
+    human_system: str = HUMAN,
+    language: str | None = None,
+    resamples: int = 1000,
+    seed: int = 12345,
+) -> Study:
+    """How well metrics agree with the ratings of the items: scores and correlates in one call.
+
+    ``level`` says what is correlated: replies, the sets of replies to one context, or systems.
+    """
+    asked = requests(_listed(metrics), language)
+    rated = list(as_items(items))
+    lines = [
+        line
+        for batch, results in evaluate(rated, asked.item_metrics)
+        for line in item_scores(asked.items, batch, results, parts=False)
+    ] + set_scores(asked.sets, judge_sets(rated, asked.set_metrics))
+    joined = join(rated, enumerate(lines, 1), items_name="items", scores_name="scores")
+    return study(joined, level, Settings(resamples, seed, statistic, human_system))
+
+
+def _listed(metrics: str | Sequence[str]) -> Sequence[str]:
+    return [metrics] if isinstance(metrics, str) else list(metrics)

@@ -32,6 +32,14 @@ T = TypeVar("T")
 LONGEST_LINE = 16 * 2**20
 """A dialogue item is a few KB; a longer line is another format, and would eat the memory."""
 
+FOREIGN = (
+    ("compressed with gzip; give it a name that ends in .gz", b"\x1f\x8b"),
+    ("compressed with zstd; give it a name that ends in .zst", b"\x28\xb5\x2f\xfd"),
+    ("in UTF-16; convert it, for example with iconv -f UTF-16 -t UTF-8", codecs.BOM_UTF16_LE),
+    ("in UTF-16; convert it, for example with iconv -f UTF-16 -t UTF-8", codecs.BOM_UTF16_BE),
+)
+"""How files begin that are no plain JSON lines."""
+
 _MEANINGS = {"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false"}
 _MEANINGS |= {"object": "an object", "array": "a list", "null": "null"}
 
@@ -61,6 +69,8 @@ class JsonLines:
                     number += 1
                     if number == 1:
                         line = line.removeprefix(codecs.BOM_UTF8)
+                        if found := next((k for k, start in FOREIGN if line.startswith(start)), ""):
+                            raise self.wrong(None, f"the file is {found}")
                     if len(line) > LONGEST_LINE:
                         raise self.wrong(
                             number,
@@ -76,6 +86,8 @@ class JsonLines:
 
     def _open(self, stack: contextlib.ExitStack) -> IO[bytes]:
         if self.path == "-":
+            if sys.stdin is None:
+                raise UsageError("stdin is closed; give the name of a file instead of -")
             return sys.stdin.buffer
         try:
             raw = stack.enter_context(open(self.path, "rb"))
@@ -104,6 +116,8 @@ class JsonLines:
                 yield number, convert(record)
             except msgspec.ValidationError as error:
                 raise self.wrong(number, explain(str(error))) from None
+            except OverflowError:
+                raise self.wrong(number, "a number is too large") from None
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise self.wrong(number, _why_broken(line, error)) from None
 
@@ -113,7 +127,7 @@ class _WholeZstd(io.RawIOBase):
 
     def __init__(self, raw: IO[bytes]) -> None:
         self._raw = raw
-        self._decoder = zstandard.ZstdDecompressor().decompressobj()
+        self._decoder = _zstd_decoder()
         self._ready = b""
         self._started = False
 
@@ -126,7 +140,7 @@ class _WholeZstd(io.RawIOBase):
                 rest = self._decoder.unused_data or self._raw.read(2**17)
                 if not rest:
                     return 0
-                self._decoder = zstandard.ZstdDecompressor().decompressobj()
+                self._decoder = _zstd_decoder()
             else:
                 rest = self._raw.read(2**17)
                 if not rest:
@@ -139,6 +153,11 @@ class _WholeZstd(io.RawIOBase):
         buffer[:size] = self._ready[:size]
         self._ready = self._ready[size:]
         return size
+
+
+def _zstd_decoder() -> zstandard.ZstdDecompressionObj:
+    # public logs are packed with --long=31
+    return zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
 
 
 def explain(problem: str) -> str:
@@ -158,7 +177,8 @@ def explain(problem: str) -> str:
 def _why_broken(line: bytes, error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "the line is not UTF-8; convert the file, for example with iconv -t UTF-8"
-    if re.search(rb"[:\[,]\s*(NaN|-?Infinity)\b", line):
+    outside = re.sub(rb'"(?:[^"\\]|\\.)*"', b'""', line)
+    if re.search(rb"[:\[,]\s*(NaN|-?Infinity)\b", outside):
         return "NaN and Infinity are not JSON; leave out a value that is not known"
     if line.strip() in (b"[", b"{"):
         return "the file is one JSON document; expected JSON lines, one object a line"
@@ -231,18 +251,21 @@ def open_output(path: str | Path | None) -> Iterator[IO[bytes]]:
     written directly: renaming would replace it.
     """
     if path is None or str(path) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with _blaming("stdout"):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
         return
-    target = Path(path)
+    target = Path(path).resolve()  # a link stays a link, to a new file
     special = target.exists() and not target.is_file()
-    with _blaming(target):
+    with _blaming(path):
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, "it is a folder")
-        beside = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
+        # a name may be as long as the system allows, so the other one must not grow with it
+        hidden = f".{target.name[:40]}.{os.getpid()}.part"
+        beside = target if special else target.with_name(hidden)
         raw = open(beside, "wb")
     try:
-        with _blaming(target):
+        with _blaming(path):
             with raw, _compressed(raw, target.suffix) as stream:
                 yield stream
             if not special:
@@ -254,7 +277,7 @@ def open_output(path: str | Path | None) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def _blaming(target: Path) -> Iterator[None]:
+def _blaming(target: str | Path) -> Iterator[None]:
     """What the system says of a file that can't be written, as a message to the user."""
     try:
         yield

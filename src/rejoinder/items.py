@@ -30,6 +30,9 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
 Ratings = dict[str, float] | list[float] | float | None
 """By identified annotators, by unidentified ones, or already averaged."""
 
+LARGEST_RATING = 1e15
+"""Beyond it, the average of ratings loses whole steps of any scale."""
+
 
 class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     """One reply of one system to one context."""
@@ -93,20 +96,30 @@ def item_from(record: dict[str, Any]) -> Item:
         record["references"] = [{"text": r} if isinstance(r, str) else r for r in references]
     elif isinstance(references, str):
         raise msgspec.ValidationError("Expected a list, got one string - at `$.references`")
-    if isinstance(record.get("id"), int):
-        record["id"] = str(record["id"])
-    if isinstance(record.get("context_id"), int):
-        record["context_id"] = str(record["context_id"])
+    for key in ("id", "context_id"):
+        if type(record.get(key)) is int:  # true and false are no names
+            record[key] = str(record[key])
     if isinstance(record.get("context"), str):
         record["context"] = record["context"].split("\n")
     if record.get("system", "") is None:
         del record["system"]
-    item = msgspec.convert(record, Item)
+    return checked(msgspec.convert(record, Item))
+
+
+def checked(item: Item) -> Item:
+    """The item, if its numbers make sense."""
     for number, reference in enumerate(item.references):
         if reference.weight is not None and not -1 <= reference.weight <= 1:
             raise msgspec.ValidationError(
                 f"Expected a weight from -1 to 1, got {reference.weight:g}"
                 f" - at `$.references[{number}].weight`"
+            )
+    ratings = item.ratings.values() if isinstance(item.ratings, dict) else item.ratings
+    for rating in [ratings] if isinstance(ratings, (int, float)) else ratings or ():
+        if not -LARGEST_RATING <= rating <= LARGEST_RATING:
+            raise msgspec.ValidationError(
+                f"Expected numbers from -{LARGEST_RATING:g} to {LARGEST_RATING:g},"
+                f" got {rating:g} - at `$.ratings`"
             )
     return item
 
@@ -114,6 +127,8 @@ def item_from(record: dict[str, Any]) -> Item:
 def _from_dstc10(record: dict[str, Any]) -> dict[str, Any]:
     """DSTC10 track 5 names: dialogue_id, model, reference, annotations."""
     out = dict(record)
+    if type(out["dialogue_id"]) not in (int, str):
+        raise msgspec.ValidationError("Expected `str | int` - at `$.dialogue_id`")
     dialogue = str(out.pop("dialogue_id"))
     if (model := out.pop("model", None)) is not None:
         out.setdefault("system", model)

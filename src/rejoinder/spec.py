@@ -13,6 +13,7 @@ object, :func:`spec_of` prints it back, and ``build(parse(str(spec_of(x)))) == x
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -22,6 +23,9 @@ from rejoinder.errors import UsageError
 
 Value = Union[bool, int, float, str, "Spec"]
 T = TypeVar("T")
+
+DEEPEST = 20
+MOST_DIGITS = 18
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w./-])
@@ -42,8 +46,8 @@ class Spec:
     def __str__(self) -> str:
         if not self.params:
             return self.name
-        if len(self.params) == 1 and self.params[0][0] == "k" and type(self.params[0][1]) is int:
-            return f"{self.name}({self.params[0][1]})"
+        if self.name == "top" and len(self.params) == 1 and type(self.params[0][1]) is int:
+            return f"top({self.params[0][1]})"
         inside = ",".join(f"{key}={print_value(value)}" for key, value in self.params)
         return f"{self.name}({inside})"
 
@@ -72,6 +76,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.depth = 0
 
     def whole(self) -> Spec:
         name = self.take("word")
@@ -85,6 +90,9 @@ class _Parser:
     def rest_of_spec(self, name: str) -> Spec:
         if self.take("mark", "(") is None:
             return Spec(name)
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise UsageError(f"'{self.text[:40]}…' is too deeply nested")
         params: dict[str, Value] = {}
         while self.take("mark", ")") is None:
             if params and self.take("mark", ",") is None:
@@ -92,20 +100,33 @@ class _Parser:
             key = self.take("word")
             if key is None:
                 # top(3) is short for top(k=3): one unnamed number, and nothing else
-                params["k"] = self.value()
-                if len(params) > 1 or self.take("mark", ")") is None:
+                at = self.at
+                number = self.take("number") if name == "top" and not params else None
+                if number is None or self.take("mark", ")") is None:
+                    self.at = at
                     raise self.wrong("name=value")
+                params["k"] = self.number(number)
                 break
             if key in params:
                 raise UsageError(f"'{self.text}': parameter '{key}' is given twice")
             if self.take("mark", "=") is None:
                 raise self.wrong(f"'=' after '{key}'")
             params[key] = self.value()
+        self.depth -= 1
         return Spec(name, tuple(params.items()))
+
+    def number(self, text: str) -> int | float:
+        mantissa = re.split("[eE]", text)[0].lstrip("+-0.")
+        if sum(c.isdigit() for c in mantissa) > MOST_DIGITS:
+            raise UsageError(f"{text[:20]}… has more than {MOST_DIGITS} digits")
+        number = float(text) if any(c in text for c in ".eE") else int(text)
+        if math.isinf(number):
+            raise UsageError(f"'{self.text}': {text} is too large")
+        return number
 
     def value(self) -> Value:
         if (number := self.take("number")) is not None:
-            return float(number) if any(c in number for c in ".eE") else int(number)
+            return self.number(number)
         if (quoted := self.take("quoted")) is not None:
             return re.sub(r"\\(.)", r"\1", quoted[1:-1])
         if (word := self.take("word")) is not None:

@@ -367,3 +367,14 @@ def test_ls_tells_metrics_of_items_of_sets_and_tokenizers_apart(run: Run) -> Non
     listed = json.loads(run("ls", "--json").stdout)
     kinds = {row["name"]: row["kind"] for row in listed["metrics"] + listed["tokenizers"]}
     assert (kinds["bleu"], kinds["distinct"], kinds["13a"]) == ("item", "set", "tokenizer")
+
+
+@pytest.mark.parametrize("metric", ["bleu", "rouge-l", "meteor", "chrf", "ribes", "wer"])
+def test_parts_where_nothing_or_little_can_be_scored(run: Run, metric: str) -> None:
+    bare = b'{"id": "1", "response": "a b"}\n'
+    good = b'{"id": "2", "response": "a b", "references": ["a b"]}\n'
+    env = {"PYTHONWARNINGS": "error"}
+    for stdin, parts in ((bare, [False]), (bare + good, [False, True])):
+        done = run("score", "-", "-m", metric, "--parts", stdin=stdin, env=env)
+        assert done.returncode == 0, done.stderr
+        assert ["parts" in json.loads(line) for line in done.stdout.splitlines()] == parts

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from archive import make_archive
-from cluster import Cluster
+from cluster import Cluster, driver_environment
 from test_pipeline import settings
 
 from rejoinder.corpus.pipeline import make_pairs
@@ -21,8 +21,9 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 
 @pytest.fixture(autouse=True)
-def _loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+def _quick_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, value in driver_environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
 
 
 def inputs(folder: Path, files: int, posts: int) -> list[str]:

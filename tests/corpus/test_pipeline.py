@@ -263,6 +263,29 @@ def test_strictly_the_first_bad_record_is_fatal(tmp_path: Path) -> None:
     assert not (tmp_path / "p.parquet").exists()
 
 
+def test_deleted_posts_are_counted_and_no_fault(tmp_path: Path) -> None:
+    shared = {"created_utc": 1577836800, "author": "ann"}
+    log = [
+        {"id": "a", "title": "good morning", "selftext": "how are you all", **shared},
+        {"id": "b", "parent_id": "t3_a", "link_id": "t3_a", "body": "[deleted]", **shared},
+        {
+            "id": "c",
+            "parent_id": "t3_a",
+            "link_id": "t3_a",
+            "body": "very well, thank you",
+            "created_utc": 1577836900,
+            "author": "bob",
+        },
+    ]
+    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, log)))
+    account = make_pairs(
+        [str(tmp_path / "r.jsonl")], tmp_path / "p.parquet", settings("reddit", strict=True)
+    )
+    assert account.rejects == {"deleted": 1}
+    assert account.pairs == 1
+    assert not (tmp_path / "p.rejects.jsonl").exists()
+
+
 def test_nothing_readable_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_bytes(b"")
     (tmp_path / "wrong.jsonl").write_bytes(b"hello\nworld\n")

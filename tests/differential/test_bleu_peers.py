@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, corpus_bleu, sentence_bleu
 from sacrebleu.metrics import BLEU
@@ -88,6 +88,27 @@ def test_sacrebleu(
     assert abs(corpus - expected_corpus) < 1e-9
 
 
+PIECES = ["a", "it's", "5", "3.5", "12,", ".", ",", "-", "well-", "&amp;", "(b)"]
+SPACES = [" ", "  ", "\n", " \n", "\r\n", "\t", "\x0b", "\x1c", "\x85", "\xa0", "\u2028"]
+odd_text = st.lists(
+    st.tuples(st.sampled_from(PIECES), st.sampled_from([*SPACES, ""])).map("".join), max_size=8
+).map("".join)
+
+
+@pytest.mark.parametrize("tok", ["13a", "intl"])
+@given(reply=odd_text, references=st.lists(odd_text.filter(str.strip), min_size=1, max_size=3))
+@example(reply="I am 5. ", references=["I am 5."])
+@example(reply="I am 5.", references=["I am 5.\n"])
+@example(reply="well-\n", references=["well -", "well-"])
+@settings(deadline=None)
+def test_sacrebleu_on_odd_white_space(tok: str, reply: str, references: list[str]) -> None:
+    peer = BLEU(max_ngram_order=2, tokenize=tok, effective_order=True)
+    item = Item(id="1", response=reply, references=[Reference(text) for text in references])
+    (value,), _ = run(f"bleu(n=2,smooth=nist,short=skip,tok={tok})", [item])
+    expected = peer.sentence_score(reply, references).score / 100
+    assert value == pytest.approx(expected, abs=1e-9)
+
+
 def plain_delta_bleu(reply: list[str], references: list[tuple[list[str], float]], n: int) -> float:
     """Galley et al. 2015, equation by equation, for one item; epsilon smoothing."""
     logs = 0.0
@@ -113,7 +134,7 @@ def plain_delta_bleu(reply: list[str], references: list[tuple[list[str], float]]
 
 words = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=8)
 weighted = st.lists(
-    st.tuples(words, st.floats(-1, 1, allow_subnormal=False)), min_size=1, max_size=5
+    st.tuples(words.filter(bool), st.floats(-1, 1, allow_subnormal=False)), min_size=1, max_size=5
 )
 
 

@@ -68,8 +68,9 @@ def agree(spec: str, pairs: Sequence[tuple[str, str]], peer: Callable[[str, str]
 
 def texts_of(words: Sequence[str], most: int = 14) -> st.SearchStrategy[list[tuple[str, str]]]:
     """Pairs of texts over few words, so that much is shared and repeated."""
-    text = st.lists(st.sampled_from(words), max_size=most).map(" ".join)
-    return st.lists(st.tuples(text, text), min_size=1, max_size=8)
+    reply = st.lists(st.sampled_from(words), max_size=most).map(" ".join)
+    reference = st.lists(st.sampled_from(words), min_size=1, max_size=most).map(" ".join)
+    return st.lists(st.tuples(reply, reference), min_size=1, max_size=8)
 
 
 # --- ROUGE-L
@@ -165,6 +166,10 @@ CHRF = {
 }
 
 
+ODD = st.text(st.sampled_from("aAbc .,(!é漢\u3000\t"), max_size=12)
+PRESENT = ODD.filter(str.strip)
+
+
 @pytest.mark.parametrize("spec", CHRF)
 def test_chrf_on_real_replies(spec: str, real: list[tuple[str, str]]) -> None:
     peer = sacrebleu.CHRF(**CHRF[spec])
@@ -192,13 +197,7 @@ def test_chrf_with_several_references(spec: str, real: list[tuple[str, str]]) ->
 
 @pytest.mark.parametrize("spec", CHRF)
 @examples
-@given(
-    triples=st.lists(
-        st.tuples(*[st.text(st.sampled_from("aAbc .,(!é漢\u3000\t"), max_size=12)] * 3),
-        min_size=1,
-        max_size=8,
-    )
-)
+@given(triples=st.lists(st.tuples(ODD, PRESENT, PRESENT), min_size=1, max_size=8))
 def test_chrf(spec: str, triples: list[tuple[str, str, str]]) -> None:
     peer = sacrebleu.CHRF(**CHRF[spec])
     replies, *sets = (list(column) for column in zip(*triples, strict=True))
@@ -255,6 +254,12 @@ def test_ribes(pairs: list[tuple[str, str]]) -> None:
     agree("ribes(perfect=false,tok=whitespace)", pairs, ribes)
 
 
+@settings(examples, max_examples=25)
+@given(texts_of("abc", most=40))
+def test_ribes_of_long_texts(pairs: list[tuple[str, str]]) -> None:
+    agree("ribes(perfect=false,tok=whitespace)", pairs, ribes)
+
+
 # --- WER
 
 
@@ -265,6 +270,23 @@ def similarity(reply: str, reference: str) -> float:
 def test_wer_on_real_replies(real: list[tuple[str, str]]) -> None:
     agree("wer(tok=whitespace)", real, similarity)
     agree("wer(signed=true,tok=whitespace)", real, lambda *pair: 2 * similarity(*pair) - 1)
+
+
+@settings(examples, max_examples=30)
+@given(texts_of("abcd", most=200))
+def test_long_texts(pairs: list[tuple[str, str]]) -> None:
+    """More words than one machine word has bits."""
+    agree("wer(tok=whitespace)", pairs, similarity)
+    agree("rouge-l(tok=whitespace)", pairs, rouge)
+
+
+def test_very_long_texts_take_no_minutes() -> None:
+    rng = np.random.default_rng(0)
+    a, b = (" ".join(map(str, rng.integers(0, 5000, 100_000))) for _ in range(2))
+    agree("wer(tok=whitespace)", [(a, b)], similarity)
+    for spec in ("rouge-l(tok=whitespace)", "ribes(tok=whitespace)"):
+        (value,), _ = score(spec, [a], [b])
+        assert 0 < value < 1
 
 
 @examples

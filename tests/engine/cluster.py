@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -70,9 +71,11 @@ class Cluster:
             "PYTHONPATH": os.environ.get("XPP")
             or str(HERE),  # the executors import the functions of the tests
         }
+        # where the system can do that, a process does not outlive a killed test run
+        leash = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         with open(self.folder / f"{name}.log", "wb") as log:
             return subprocess.Popen(
-                [SPARK / "bin" / "spark-class", main, *ANYWHERE, *options],
+                [*leash, SPARK / "bin" / "spark-class", main, *ANYWHERE, *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -532,7 +532,7 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(MissingExtra, match="Java 17"):
         open_engine("local[2]", tmp_path)
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'rejoinder\[spark\]'"):
+    with pytest.raises(MissingExtra, match="pip install pyspark 'pandas<3'"):
         open_engine("local[2]", tmp_path)
 
 
@@ -555,7 +555,7 @@ def test_the_cluster_does_the_work(engine: Engine, cluster: Cluster, tmp_path: P
 
 @on_cluster
 def test_a_worker_lost_in_the_middle(engine: Engine, cluster: Cluster, tmp_path: Path) -> None:
-    """Last of all: the cluster is one worker short from here on."""
+    """Near the end: the cluster is one worker short from here on."""
     engine.table("source", numbers(16))
 
     def kill() -> None:
@@ -572,3 +572,21 @@ def test_a_worker_lost_in_the_middle(engine: Engine, cluster: Cluster, tmp_path:
     assert got.to_pylist() == numbers(16).to_pylist()
     begun = [note.name.split("-")[0] for note in tmp_path.iterdir()]
     assert len(begun) > len(set(begun)) == 16  # the killed task was begun again
+
+
+@on_cluster
+def test_all_workers_lost(
+    engine: Engine, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Last of all. Spark would wait for ever."""
+    monkeypatch.setattr("rejoinder.engine.spark.START", 3.0)
+
+    def kill() -> None:
+        until(lambda: list(tmp_path.iterdir()))
+        cluster.kill(0)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(ResourceError, match=r"lost the Spark master spark://.* or all its workers"):
+        engine.map("lost", "SELECT * FROM source", Noted(tmp_path, seconds=0.5), NUMBERS)
+    killer.join()

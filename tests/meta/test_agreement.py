@@ -1,13 +1,18 @@
 import math
+import tracemalloc
 
 import krippendorff
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
+from rejoinder.items import Item
 from rejoinder.meta.agreement import cohen_kappa, krippendorff_alpha, mean_pairwise_kappa
+from rejoinder.meta.humans import Humans, against_each
+from rejoinder.report.agreement import annotator_facts
 
 NAN = math.nan
 LEVELS = ["nominal", "ordinal", "interval", "ratio"]
@@ -196,3 +201,76 @@ def test_alpha_refuses():
         krippendorff_alpha([[-1, 2], [-1, 2]], "ratio")
     with pytest.raises(ValueError, match="expected 2 dimension"):
         krippendorff_alpha([1, 2])
+
+
+# large inputs: no table of values by values, and no pair of annotators by thousands
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+def test_alpha_of_measurements_needs_little_memory(level):
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=20_000)
+    table = truth + 0.5 * rng.normal(size=(2, 20_000))  # 40,000 distinct values
+    tracemalloc.start()
+    found = krippendorff_alpha(table, level)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50 * 2**20
+    # interval: 1 / (1 + 0.25) of the variance is shared; normal ranks, hardly less; all differ
+    assert found == pytest.approx({"nominal": 0, "ordinal": 0.79, "interval": 0.8}[level], abs=0.02)
+
+
+def test_ratio_alpha_of_measurements_in_blocks():
+    table = np.exp(np.random.default_rng(0).normal(size=(3, 60)))
+    expected = krippendorff.alpha(reliability_data=table, level_of_measurement="ratio")
+    assert krippendorff_alpha(table, "ratio") == pytest.approx(expected, abs=1e-9)
+
+
+def test_kappa_is_for_categories():
+    scale = np.arange(1001.0)
+    assert cohen_kappa(scale[:1000], scale[:1000]) == 1.0
+    assert cohen_kappa(scale, scale) is None
+    assert cohen_kappa([1, 2], [1, 2], categories=scale) is None
+
+
+def test_thousands_of_annotators_have_an_alpha_and_say_why_no_more():
+    rng = np.random.default_rng(0)
+    items = [
+        Item(
+            id=str(i),
+            response="x",
+            ratings={f"a{k}": float(i % 5) for k in rng.choice(2000, 3, replace=False)},
+        )
+        for i in range(5000)
+    ]
+    humans = Humans.of(items)
+    assert (humans.annotators, humans.alpha, humans.kappa) == (1999, 1.0, None)
+    assert humans.pairwise == humans.against_others == {}
+    assert humans.left_out == "more than 200 annotators are not compared one by one"
+    assert annotator_facts(humans).endswith(humans.left_out)
+    assert against_each(items, rng.normal(size=5000)) is None
+
+
+def test_each_annotator_against_the_others_by_hand():
+    """The average of the others of a is that of b and c, where they rated."""
+    rng = np.random.default_rng(1)
+    table = rng.integers(1, 6, (3, 40)).astype(float)
+    table[1, :5] = np.nan
+    items = [
+        Item(
+            id=str(i),
+            response="x",
+            ratings={n: v for n, v in zip("abc", column, strict=True) if v == v},
+        )
+        for i, column in enumerate(table.T)
+    ]
+    humans = Humans.of(items)
+    others = np.nanmean(table[1:], axis=0)
+    assert humans.against_others["a"]["spearman"] == pytest.approx(
+        stats.spearmanr(table[0], others)[0]
+    )
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    taus = [stats.kendalltau(table[i, 5:], table[j, 5:])[0] for i, j in pairs]
+    taus[1] = stats.kendalltau(table[0], table[2])[0]
+    assert humans.pairwise["kendall"]["mean"] == pytest.approx(np.mean(taus))
+    assert humans.left_out is None

@@ -1,4 +1,5 @@
 import math
+import tracemalloc
 from itertools import combinations
 
 import numpy as np
@@ -112,6 +113,19 @@ def test_one_large_group_among_many_small_ones():
     groups = np.concatenate([np.zeros(1000), np.repeat(np.arange(1, 20_001), 2)])
     values = np.random.default_rng(0).normal(size=groups.size)
     assert tie_calibrated(values, values, groups).pairs == 1000 * 999 // 2 + 20_000
+
+
+def test_a_huge_group_takes_the_memory_of_its_items():
+    values = np.random.default_rng(0).normal(size=4000)  # 8 million pairs, 64 MB of gaps
+    tracemalloc.start()
+    accuracy = pairwise_accuracy(values, values)
+    calibration = tie_calibrated(values, values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert accuracy == 1.0
+    assert calibration == Calibration(None, None, 4000 * 3999 // 2)
+    # what is kept until there are too many: 5 million pairs at 9 bytes
+    assert peak < 60 * 2**20
 
 
 def test_no_pairs():

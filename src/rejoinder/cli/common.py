@@ -35,10 +35,12 @@ LanguageOption = Annotated[
     ),
 ]
 SeedOption = Annotated[
-    int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resampling.")
+    int,
+    typer.Option("--seed", metavar="N", min=0, max=2**63 - 1, help="Seed of the resampling."),
 ]
 ResamplesOption = Annotated[
-    int, typer.Option("--resamples", metavar="N", min=100, help="Bootstrap resamples.")
+    int,
+    typer.Option("--resamples", metavar="N", min=100, max=1_000_000, help="Bootstrap resamples."),
 ]
 
 
@@ -113,6 +115,19 @@ def progress(what: str, fraction: Callable[[], float | None]) -> Iterator[Callab
             )
 
         yield advance
+
+
+@contextlib.contextmanager
+def pieces_progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar for work that comes in pieces, on a terminal; None elsewhere."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -40,37 +41,25 @@ def compare(
     Systems are compared on the contexts that all of them answered: intervals by paired
     bootstrap over contexts, p-values by paired bootstrap and by approximate randomisation.
     """
-    from rejoinder.errors import DataError
     from rejoinder.io import JsonLines, read_items
     from rejoinder.items import Item
-    from rejoinder.meta.ranking import Statistics, rank_sets
-    from rejoinder.metrics.evaluate import evaluate, judge_sets
+    from rejoinder.meta.ranking import compare_systems
+    from rejoinder.metrics.evaluate import Scored, evaluate
     from rejoinder.metrics.request import requests
 
     asked = requests(metric, language)
     source = JsonLines(items)
-    statistics = Statistics(asked.item_metrics)
-    kept: list[Item] = []
-    with naming(source.name):
+
+    def scored() -> Iterator[tuple[list[Item], list[Scored]]]:
         with progress("scoring", lambda: source.fraction) as advance:
             done = 0
-            for batch, results in evaluate(read_items(source), asked.item_metrics):
-                statistics.add(batch, results)
-                if asked.sets:
-                    kept.extend(batch)
+            for batch, results in evaluate(read_items(source), asked.item_metrics, strict=False):
+                yield batch, results
                 done += len(batch)
                 advance(done)
-        rankings = statistics.rankings(resamples=resamples, seed=seed)
-        refused: dict[Metric, str] = {}
-        if asked.sets:
-            judged = judge_sets(kept, asked.set_metrics)
-            by_sets, refused = rank_sets(
-                judged, list(statistics.systems), resamples=resamples, seed=seed
-            )
-            rankings += by_sets
-        if not rankings:
-            problems = [f"{asked.labels[each]}: {reason}" for each, reason in refused.items()]
-            raise DataError("nothing to compare: " + "; ".join(problems))
+
+    with naming(source.name):
+        rankings, refused = compare_systems(asked, scored(), resamples=resamples, seed=seed)
     if json:
         print_json(as_json(asked, rankings, refused))
         return

@@ -38,8 +38,8 @@ def list_sets(json: JsonOption = False) -> None:
 def export(
     name: Annotated[str, typer.Argument(metavar="NAME", help="See 'rejoinder datasets list'.")],
     references: Annotated[
-        str, typer.Option("--references", metavar="KIND", help="single, multi or none.")
-    ] = "single",
+        str | None, typer.Option("--references", metavar="KIND", help="single, multi or none.")
+    ] = None,
     output: OutputOption = None,
 ) -> None:
     """Write a judged set as items; the files are found through REJOINDER_DATA."""
@@ -49,4 +49,5 @@ def export(
     items = list(load(name, references))
     with open_output(output) as stream:
         write_jsonl(stream, items)
-    say(f"{name}: {len(items):,} items with {references} references")
+    given = sum(len(item.references) for item in items)
+    say(f"{name}: {len(items):,} items with {given:,} references")

@@ -13,15 +13,20 @@ if TYPE_CHECKING:
 
 def ls(json: JsonOption = False) -> None:
     """List metrics and tokenizers with their parameters."""
-    from rejoinder.registry import METRICS, TOKENIZERS
+    from rejoinder.registry import METRICS, READERS, TOKENIZERS
 
     metrics, tokenizers = _listed(METRICS), _listed(TOKENIZERS)
+    formats = _listed(READERS)
     if json:
-        print_json({"metrics": metrics, "tokenizers": tokenizers})
+        print_json({"metrics": metrics, "tokenizers": tokenizers, "formats": formats})
         return
     from rejoinder.report.tables import plain_table
 
-    for title, rows in (("Metrics", metrics), ("Tokenizers", tokenizers)):
+    for title, rows in (
+        ("Metrics", metrics),
+        ("Tokenizers", tokenizers),
+        ("Log formats", formats),
+    ):
         table = plain_table("name", "what", "parameters and defaults", title=title)
         for row in rows:
             settings = ", ".join(
@@ -55,7 +60,7 @@ def _describe(name: str, cls: type) -> dict[str, Any]:
 
     return {
         "name": name,
-        "kind": getattr(cls, "judges", "tokenizer"),
+        "kind": getattr(cls, "judges", None) or getattr(cls, "kind", "tokenizer"),
         "summary": getattr(cls, "summary", None) or _first_line(cls),
         "needs": sorted(getattr(cls, "needs", ())),
         "parameters": {key: default(field) for key, field in parameters(cls).items()},

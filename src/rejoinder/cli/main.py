@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import signal
 import sys
@@ -9,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli import compare, datasets, demo, explain, ls, meta, score
+from rejoinder.cli import compare, corpus, datasets, demo, explain, ls, meta, score
 from rejoinder.errors import RejoinderError, UsageError
 from rejoinder.version import __version__
 
@@ -25,6 +27,7 @@ app.command("score")(score.score)
 app.command("compare")(compare.compare)
 app.command("meta")(meta.meta)
 app.add_typer(datasets.app, name="datasets")
+app.command("corpus")(corpus.corpus)
 app.command("ls")(ls.ls)
 app.command("explain")(explain.explain)
 app.command("demo")(demo.demo)
@@ -48,14 +51,25 @@ _CLICK_ERROR: type[Exception] = next(
 def main() -> None:
     """The entry point of the ``rejoinder`` command."""
     # a polite kill cleans up like an interrupt: no half-written file stays behind
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup wants to live on
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what an old terminal can't show becomes a ?
+            stream.reconfigure(errors="replace")
     sys.exit(run())
 
 
 def run(arguments: list[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     try:
-        return _run(arguments)
+        if sys.stdout is None:
+            raise UsageError("stdout is closed; send it to a file or to /dev/null")
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
     except RejoinderError as error:
         messages = error.messages if isinstance(error, UsageError) else [str(error)]
         for message in messages:
@@ -65,9 +79,29 @@ def run(arguments: list[str] | None = None) -> int:
         sys.stderr.write("rejoinder: interrupted\n")
         return 130
     except BrokenPipeError:
-        # the reader of our output (head, less) has gone; that is its right
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_unwritten()
         return 0
+    except SystemExit as stop:
+        if not isinstance(stop.__context__, BrokenPipeError):  # with which rich exits
+            raise
+        _drop_unwritten()
+        return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _drop_unwritten()
+        sys.stderr.write("rejoinder: stdout: cannot be written: no space left on device\n")
+        return 2
+
+
+def _drop_unwritten() -> None:
+    """The reader of our output (head, less) has gone, which is its right, or the disk is full:
+    what waits to be written must not fail once more at the end."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(arguments: list[str] | None) -> int:

@@ -21,7 +21,7 @@ from rejoinder.corpus.account import Account, take_stock
 from rejoinder.corpus.clean import Cleaning
 from rejoinder.corpus.contamination import Fingerprint, MarkLeaks, last_turns
 from rejoinder.corpus.read import read_chunk
-from rejoinder.corpus.readers.base import Reader
+from rejoinder.corpus.readers.base import DELETED, Reader
 from rejoinder.corpus.readers.lines import Chunk
 from rejoinder.corpus.schema import CLEANED, PAIRS
 from rejoinder.corpus.sift import Sifting
@@ -194,9 +194,12 @@ def _name(engine: Engine, salt: str) -> None:
 
 
 def _set_rejects_aside(engine: Engine, output: Path, strict: bool) -> None:
-    """Bad records go to a file of their own; strictly, the first one ends the run."""
-    query = """
-        SELECT source, line, reject, text FROM cleaned WHERE reject IS NOT NULL
+    """Bad records go to a file of their own; strictly, the first one ends the run.
+
+    A post that was deleted is counted with them, but it is no fault of the log.
+    """
+    query = f"""
+        SELECT source, line, reject, text FROM cleaned WHERE reject <> '{DELETED}'
         ORDER BY source, line, reject, text
     """
     if strict:

@@ -32,7 +32,7 @@ class Dataset:
     citation: str
     files: tuple[File, ...]
     references: tuple[str, ...]
-    """Which of single, multi and none it offers."""
+    """Which of single, multi and none it offers, the default first."""
     size: int
     loader: str
 
@@ -112,13 +112,15 @@ def _plusplus(part: str, sha256: str, contexts: int) -> Dataset:
 def _open2ch(part: str) -> Dataset:
     return Dataset(
         name=f"open2ch-{part}",
-        description="the true reply and 9 random ones to 2,000 contexts of a board, 1 or 0",
+        description="the true reply and 9 random ones to 2,000 contexts of a board, 1 or 0;"
+        " for metrics without references",
         language="ja",
         source="1never/open2ch-dialogue-corpus on GitHub",
         licence="Apache-2.0",
         citation=_INABA,
         files=(_RANKING,),
-        references=("single", "none"),
+        # its one reference would be the true reply, which is to be told from the random ones
+        references=("none",),
         size=20_000,
         loader=f"open2ch:{part}",
     )
@@ -193,13 +195,13 @@ def find(name: str) -> Dataset:
     return CATALOGUE[name]
 
 
-def load(name: str, references: str = "single") -> Iterator[Item]:
-    """The items of a set, with its references.
+def load(name: str, references: str | None = None) -> Iterator[Item]:
+    """The items of a set, with its references; by default the first kind that the set offers.
 
-    ``single``, the default, is offered by every set: the one reply that was really given.
     Wrong arguments and missing or other files are reported here, before the first item.
     """
     dataset = find(name)
+    references = dataset.references[0] if references is None else references
     if references not in dataset.references:
         raise UsageError(
             f"{name} does not offer references '{references}';"

@@ -3,9 +3,8 @@
 The files are plain tab-separated text (label, turns, reply), so a double quote is only a
 character. ``__BR__`` stands for a line break of the post and becomes one.
 
-The true reply is the one reference of the wrong candidates and is itself left without: a
-referenced metric cannot rank it. The set is for metrics that need no reference. In test, one
-wrong candidate has the words of the true reply; it keeps its label and gets no reference.
+The set is for metrics that need no reference: the only one would be the true reply itself, and
+having it or not would give the label away.
 """
 
 from __future__ import annotations
@@ -44,7 +43,6 @@ def _read(archive: Path, member: str) -> Iterator[Row]:
 def _rows(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Row]:
     group, candidate = 0, 0
     current: list[str] = []
-    truth = ""
     for number, line in lines:
         label, *turns = line.split("\t")
         if label not in ("0", "1") or len(turns) < 2:
@@ -55,7 +53,7 @@ def _rows(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Row]:
             )
         *context, reply = (_BREAK.sub("\n", turn).strip() for turn in turns)
         if label == "1":
-            group, candidate, current, truth = group + 1, 0, context, reply
+            group, candidate, current = group + 1, 0, context
         elif context != current:
             raise DataError(
                 "the context is not that of the true reply before it", path=name, line=number
@@ -70,4 +68,4 @@ def _rows(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Row]:
             ratings=float(label),
             context_id=str(group),
         )
-        yield Row(item, [truth] if reply != truth else [], [])
+        yield Row(item, [], [])

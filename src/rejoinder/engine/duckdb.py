@@ -22,7 +22,7 @@ from rejoinder.errors import MissingExtra, ResourceError, UsageError
 try:
     import duckdb
 except ImportError:
-    raise MissingExtra("DuckDB is not installed: pip install 'rejoinder[logs]'") from None
+    raise MissingExtra("DuckDB is not installed: pip install duckdb") from None
 
 MACROS = (
     "slice(a, start, n) AS list_slice(a, start, start + n - 1)",

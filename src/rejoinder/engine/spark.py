@@ -20,10 +20,11 @@ import shutil
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,6 +35,8 @@ from rejoinder.errors import MissingExtra, ResourceError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+T = TypeVar("T")
 
 REACH = 10.0
 """Seconds to wait until a master answers the telephone."""
@@ -92,7 +95,8 @@ class Spark(Engine):
     def create(self, name: str, query: str) -> None:
         with self._explained():
             folder = self._new_folder(name)
-            self._session.sql(query).write.parquet(folder.as_uri())
+            write = self._session.sql(query).write
+            self._wait(lambda: write.parquet(folder.as_uri()))
             self._keep(name, folder)
 
     def view(self, name: str, query: str) -> None:
@@ -123,7 +127,7 @@ class Spark(Engine):
         with self._explained():
             source = self._session.sql(source_query)
             total, dealt = 1, source.coalesce(1)
-            if parallel and (rows := source.count()):
+            if parallel and (rows := self._wait(source.count)):
                 total = pieces(rows, piece_rows)[1]
                 # jobs are dealt out of one partition, which gives each task exactly its share
                 dealt = (dealt if rows <= FEW else source).repartition(total)
@@ -161,9 +165,11 @@ class Spark(Engine):
         if temporary:
             self._folders[name] = folder
 
-    def _wait(self, job: Callable[[], None], total: int, on_progress: Progress | None) -> None:
-        """Run a job and tell how many of its tasks are done."""
-        tracker = self._session.sparkContext.statusTracker()
+    def _wait(self, job: Callable[[], T], total: int = 0, on_progress: Progress | None = None) -> T:
+        """Run a job and tell how many of its tasks are done; give up if nobody works on it."""
+        context = self._session.sparkContext
+        tracker = context.statusTracker()
+        alive = time.monotonic()
         with ThreadPoolExecutor(1) as thread:
             running = thread.submit(job)
             try:
@@ -172,10 +178,26 @@ class Spark(Engine):
                     done = [s.numCompletedTasks for s in stages if s and s.numTasks == total]
                     if done and on_progress:
                         on_progress(max(done), total)
+                    if self._executors():
+                        alive = time.monotonic()
+                    elif time.monotonic() - alive > START:
+                        raise self._lost()  # Spark itself would wait for ever
             except BaseException:  # interrupted: do not wait for the rest of the job
-                self._session.sparkContext.cancelAllJobs()
+                context.cancelAllJobs()
                 raise
-            running.result()
+            return running.result()
+
+    def _executors(self) -> int:
+        if self._master.startswith("local"):
+            return 1
+        context: Any = self._session.sparkContext
+        return int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1  # without the driver
+
+    def _lost(self) -> ResourceError:
+        return ResourceError(
+            f"lost the Spark master {self._master} or all its workers;"
+            f" run the command again to go on (details: {self.work / 'spark.log'})"
+        )
 
     def array(self, *items: str) -> str:
         return f"array({', '.join(items)})" if items else "CAST(array() AS ARRAY<STRING>)"
@@ -189,7 +211,7 @@ class Spark(Engine):
         folder = self._new_folder("rows")
         data = self._session.sql(query)
         try:
-            data.write.parquet(folder.as_uri())
+            self._wait(lambda: data.write.parquet(folder.as_uri()))
             schema = plain(_arrow_schema(data))
             yield pa.RecordBatchReader.from_batches(schema, _read(folder, schema))
         finally:
@@ -197,7 +219,8 @@ class Spark(Engine):
 
     def fetch(self, query: str) -> pa.Table:
         with self._explained():
-            table = self._session.sql(query).toArrow()
+            data = self._session.sql(query)
+            table = self._wait(data.toArrow)
             schema = plain(table.schema)
             return pa.Table.from_batches([conform(b, schema) for b in table.to_batches()], schema)
 
@@ -215,10 +238,7 @@ class Spark(Engine):
             if failure := machine_failure(error, self.work):
                 raise failure from None
             if any(sign in words for sign in LOST):
-                raise ResourceError(
-                    f"lost the Spark master {self._master} or all its executors;"
-                    f" run the command again to go on (details: {self.work / 'spark.log'})"
-                ) from None
+                raise self._lost() from None
             raise
         except (OSError, MemoryError, pa.ArrowException) as error:
             if failure := machine_failure(error, self.work):
@@ -271,17 +291,9 @@ def _read(folder: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _map_in_arrow(data: DataFrame, function: Function, schema: pa.Schema) -> DataFrame:
-    """``data.mapInArrow``, line by line, but for its demand for pandas, which it does not use."""
-    from pyspark.sql import DataFrame
     from pyspark.sql.pandas.types import from_arrow_schema
-    from pyspark.sql.udf import UserDefinedFunction
-    from pyspark.util import PythonEvalType
 
-    kind = PythonEvalType.SQL_MAP_ARROW_ITER_UDF
-    udf: Any = UserDefinedFunction(function, from_arrow_schema(schema), evalType=kind)
-    column: Any = udf(*[data[name] for name in data.columns])
-    frame: Any = data
-    return DataFrame(frame._jdf.mapInArrow(column._jc, False, None), data.sparkSession)
+    return data.mapInArrow(function, from_arrow_schema(schema))
 
 
 def _arrow_schema(data: DataFrame) -> pa.Schema:
@@ -292,9 +304,10 @@ def _arrow_schema(data: DataFrame) -> pa.Schema:
 
 def _check_installed() -> None:
     try:
+        import pandas  # type: ignore[import-untyped]  # noqa: F401, mapInArrow insists on it
         import pyspark  # noqa: F401
     except ImportError:
-        raise MissingExtra("Spark is not installed: pip install 'rejoinder[spark]'") from None
+        raise MissingExtra("Spark is not installed: pip install pyspark 'pandas<3'") from None
     home = os.environ.get("JAVA_HOME")
     if not shutil.which("java", path=f"{home}/bin" if home else None):
         raise MissingExtra(

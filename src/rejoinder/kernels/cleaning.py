@@ -9,8 +9,9 @@ the removing filters ask for.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from rejoinder.kernels.compiled import compiled
 
 Bytes = NDArray[np.uint8]
 Codes = NDArray[np.int32]
@@ -37,12 +38,12 @@ _DIAL[[ord(c) for c in " +-.()"]] = True
 _DIAL[128:] = True
 
 
-@njit(cache=True)
+@compiled
 def _address(before, after, local, alnum):
     return EMAIL if local[before] and alnum[after] else 0
 
 
-@njit(cache=True)
+@compiled
 def _scan(data, offsets, alnum, local, dial, flags):
     for row in range(offsets.size - 1):
         begin, end = offsets[row], offsets[row + 1]
@@ -80,7 +81,7 @@ def _scan(data, offsets, alnum, local, dial, flags):
         flags[row] = found
 
 
-@njit(cache=True)
+@compiled
 def _decode(data, offsets, codes, starts):
     n = 0
     for row in range(offsets.size - 1):
@@ -116,7 +117,7 @@ def _decode(data, offsets, codes, starts):
     return n
 
 
-@njit(cache=True)
+@compiled
 def _encode(codes, starts, ends, data, offsets):
     n = 0
     for row in range(ends.size):
@@ -145,12 +146,12 @@ def _encode(codes, starts, ends, data, offsets):
     return n
 
 
-@njit(cache=True)
+@compiled
 def _in_host(c, kinds):
     return (kinds[c] & NAME) != 0 and c != 95
 
 
-@njit(cache=True)
+@compiled
 def _users(codes, begin, end, kinds):
     """``@name`` and ``@name@host`` become a space, unless a name goes before the @."""
     w = i = begin
@@ -180,7 +181,7 @@ def _users(codes, begin, end, kinds):
     return w
 
 
-@njit(cache=True)
+@compiled
 def _hashtags(codes, begin, end, kinds):
     """``#tag`` with a letter in it becomes a space; ``#1`` and ``&#39`` stay."""
     w = i = begin
@@ -203,7 +204,7 @@ def _hashtags(codes, begin, end, kinds):
     return w
 
 
-@njit(cache=True)
+@compiled
 def _emoji_at(codes, i, end, kinds):
     """How many code points of an emoji begin here: 0 if none does."""
     c = codes[i]
@@ -220,7 +221,7 @@ def _emoji_at(codes, i, end, kinds):
     return 0
 
 
-@njit(cache=True)
+@compiled
 def _emojis(codes, begin, end, kinds):
     """A run of emoji becomes a space, a stray style mark nothing."""
     w = i = begin
@@ -251,7 +252,7 @@ def _emojis(codes, begin, end, kinds):
     return w, changed
 
 
-@njit(cache=True)
+@compiled
 def _letters(codes, begin, end, kinds, most):
     """Runs of one character, neither digit nor white space, are cut to ``most``."""
     w, run, last = begin, 0, -1
@@ -267,7 +268,7 @@ def _letters(codes, begin, end, kinds, most):
     return w
 
 
-@njit(cache=True)
+@compiled
 def _equal(codes, a, a_end, b, b_end):
     if a_end - a != b_end - b:
         return False
@@ -277,7 +278,7 @@ def _equal(codes, a, a_end, b, b_end):
     return True
 
 
-@njit(cache=True)
+@compiled
 def _same_words(codes, t, unit, most, n, begins, ends, keys):
     """How many words from t on, at most ``most``, come again ``unit`` words later."""
     same = 0
@@ -291,7 +292,7 @@ def _same_words(codes, t, unit, most, n, begins, ends, keys):
     return same
 
 
-@njit(cache=True)
+@compiled
 def _words(codes, begin, end, kinds, most, begins, ends, keys):
     """A phrase of up to LONGEST words that stands more than ``most`` times in a row is cut."""
     n, i = 0, begin
@@ -337,7 +338,7 @@ def _words(codes, begin, end, kinds, most, begins, ends, keys):
     return w
 
 
-@njit(cache=True)
+@compiled
 def _pieces(codes, begin, end, kinds, most):
     """The same without spaces: pieces of 2 to LONGEST characters, not all the same one."""
     w = i = begin
@@ -367,7 +368,7 @@ def _pieces(codes, begin, end, kinds, most):
     return w
 
 
-@njit(cache=True)
+@compiled
 def _spaces(codes, begin, end, kinds):
     """Runs of white space become one space, none at the ends."""
     w = begin
@@ -390,7 +391,7 @@ def _spaces(codes, begin, end, kinds):
     return w, changed
 
 
-@njit(cache=True)
+@compiled
 def _tidy(codes, starts, kinds, steps, letters, words, unspaced, ends, changed):
     longest = 1
     for row in range(starts.size - 1):
@@ -433,7 +434,7 @@ def _tidy(codes, starts, kinds, steps, letters, words, unspaced, ends, changed):
         ends[row], changed[row] = end, bits
 
 
-@njit(cache=True)
+@compiled
 def _measure(codes, starts, kinds, masks, letters, own):
     width = masks.shape[1]
     for row in range(starts.size - 1):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from rejoinder.kernels.compiled import compiled
 
-@njit(cache=True)
+
+@compiled
 def _pile(keys, begin, length, taken, latest, before):
     """Put the free reference positions on a pile for each key, the last position on top."""
     for j in range(length):
@@ -16,13 +17,13 @@ def _pile(keys, begin, length, taken, latest, before):
             latest[keys[begin + j]] = j
 
 
-@njit(cache=True)
+@compiled
 def _clear(keys, begin, length, latest):
     for j in range(length):
         latest[keys[begin + j]] = -1
 
 
-@njit(cache=True)
+@compiled
 def _match_equal(keys, begin, length, r_begin, r_length, partner, taken, latest, before):
     """Each free reply token, last one first, takes the last free reference token of its key."""
     _pile(keys, r_begin, r_length, taken, latest, before)
@@ -35,7 +36,7 @@ def _match_equal(keys, begin, length, r_begin, r_length, partner, taken, latest,
     _clear(keys, r_begin, r_length, latest)
 
 
-@njit(cache=True)
+@compiled
 def _match_synonyms(
     keys, first, synonyms, begin, length, r_begin, r_length, partner, taken, latest, before
 ):
@@ -53,8 +54,26 @@ def _match_synonyms(
     _clear(keys, r_begin, r_length, latest)
 
 
-@njit(cache=True)
-def _align(ids, stems, starts, first, synonyms, keys, replies, references):
+@compiled
+def align(
+    ids: NDArray[np.int32],
+    stems: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    first: NDArray[np.int64],
+    synonyms: NDArray[np.int64],
+    keys: int,
+    replies: NDArray[np.int64],
+    references: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Matched tokens, and the chunks that they form, of each reply and its one reference.
+
+    ``stems`` runs parallel to ``ids``. Stem s has the synonyms
+    ``synonyms[first[s]:first[s + 1]]``; an empty array means no synonym stage. All ids and
+    stems are below ``keys``.
+
+    A stage costs one pass over either text, because the free reference positions of each
+    word are chained from the last to the first, as the greedy matching takes them.
+    """
     pairs = replies.size
     matches, chunks = np.zeros(pairs, np.int64), np.zeros(pairs, np.int64)
     longest, r_longest = 0, 0
@@ -96,25 +115,3 @@ def _align(ids, stems, starts, first, synonyms, keys, replies, references):
                 chunks[pair] += 1
             previous = partner[i]
     return matches, chunks
-
-
-def align(
-    ids: NDArray[np.int32],
-    stems: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    first: NDArray[np.int64],
-    synonyms: NDArray[np.int64],
-    keys: int,
-    replies: NDArray[np.int64],
-    references: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Matched tokens, and the chunks that they form, of each reply and its one reference.
-
-    ``stems`` runs parallel to ``ids``. Stem s has the synonyms
-    ``synonyms[first[s]:first[s + 1]]``; an empty array means no synonym stage. All ids and
-    stems are below ``keys``.
-
-    A stage costs one pass over either text, because the free reference positions of each
-    word are chained from the last to the first, as the greedy matching takes them.
-    """
-    return _align(ids, stems, starts, first, synonyms, keys, replies, references)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from rejoinder.kernels.compiled import compiled
 
-@njit(cache=True)
+
+@compiled
 def _child(table_keys, table_nodes, mask, key):
     """Slot of ``key`` in an open-addressing table, or the free slot where it belongs."""
     slot = ((key * np.int64(-7046029254386353131)) >> np.int64(20)) & mask
@@ -16,8 +17,26 @@ def _child(table_keys, table_nodes, mask, key):
     return slot
 
 
-@njit(cache=True)
-def _overlap(ids, starts, vocabulary, replies, references, first, weights, order):
+@compiled
+def overlap(
+    ids: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    vocabulary: int,
+    replies: NDArray[np.int64],
+    references: NDArray[np.int64],
+    first: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    order: int,
+) -> NDArray[np.float64]:
+    """Weighted clipped n-gram matches of each reply, for n = 1 … order: [replies, order].
+
+    Σ over the distinct n-grams g of the reply of  max over references j that contain g of
+    w_j · min(#g(reply), #g(reference j)); with unit weights, BLEU's clipped counts.
+
+    The reply's n-grams form a trie whose edges (node, token) stand in a hash table under an
+    exact 64-bit key, so nothing can collide; a reference walks down the trie from each of its
+    positions. ``replies`` and ``references`` are text numbers, ``first`` the ragged bounds.
+    """
     items = replies.size
     matches = np.zeros((items, order))
     longest = 0
@@ -69,25 +88,3 @@ def _overlap(ids, starts, vocabulary, replies, references, first, weights, order
             if best[node] > -np.inf:
                 matches[i, depth[node]] += best[node]
     return matches
-
-
-def overlap(
-    ids: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    vocabulary: int,
-    replies: NDArray[np.int64],
-    references: NDArray[np.int64],
-    first: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    order: int,
-) -> NDArray[np.float64]:
-    """Weighted clipped n-gram matches of each reply, for n = 1 … order: [replies, order].
-
-    Σ over the distinct n-grams g of the reply of  max over references j that contain g of
-    w_j · min(#g(reply), #g(reference j)); with unit weights, BLEU's clipped counts.
-
-    The reply's n-grams form a trie whose edges (node, token) stand in a hash table under an
-    exact 64-bit key, so nothing can collide; a reference walks down the trie from each of its
-    positions. ``replies`` and ``references`` are text numbers, ``first`` the ragged bounds.
-    """
-    return _overlap(ids, starts, vocabulary, replies, references, first, weights, order)

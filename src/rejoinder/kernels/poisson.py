@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from rejoinder.kernels.compiled import compiled
 
 # P(count <= k) · 2^32 for k = 0 … 9: from uniform 32-bit numbers to Poisson(1) counts
 _CUMULATIVE = np.array(
@@ -16,11 +17,11 @@ _CUMULATIVE = np.array(
 )  # fmt: skip
 
 
-@njit(cache=True)
-def _counts(keys, seed, cumulative, out):
+@compiled
+def _counts(keys, seed, first, cumulative, out):
     golden = np.uint64(0x9E3779B97F4A7C15)
     for i in range(keys.size):
-        state = keys[i] ^ seed
+        state = (keys[i] ^ seed) + golden * first
         for b in range(out.shape[1]):
             state += golden
             z = state
@@ -33,13 +34,16 @@ def _counts(keys, seed, cumulative, out):
             out[i, b] = k
 
 
-def poisson_counts(keys: NDArray[np.uint64], resamples: int, seed: int) -> NDArray[np.float32]:
+def poisson_counts(
+    keys: NDArray[np.uint64], resamples: int, seed: int, first: int = 0
+) -> NDArray[np.float32]:
     """[keys, resamples] how often each key's context is drawn; equal keys give equal rows.
 
     Drawing n contexts with replacement gives each of them nearly a Poisson(1) count,
     independent of the others, so a bootstrap needs neither n nor the items themselves: the
-    counts follow from a hash of the context (SplitMix64) and can be made as items stream by.
+    counts follow from a hash of the context (SplitMix64) and can be made as items stream by, and
+    resample ``first`` and the following ones without those before.
     """
     out = np.empty((keys.size, resamples), np.float32)
-    _counts(keys, np.uint64(seed), _CUMULATIVE, out)
+    _counts(keys, np.uint64(seed), np.uint64(first), _CUMULATIVE, out)
     return out

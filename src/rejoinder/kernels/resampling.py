@@ -13,28 +13,18 @@ order of the values, which values are equal) is found once by the caller:
 Each kernel returns [m, r], with NaN wherever either side is constant in the resample.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from rejoinder.kernels.compiled import regrouped
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
-F = TypeVar("F", bound=Callable[..., Any])
 
 
-def compiled(function: F) -> F:
-    """Numba's decorator with the type of the function kept.
-
-    Sums may be regrouped, so that they run in vector registers; NaN stays NaN.
-    """
-    regroup = {"reassoc", "contract", "nsz"}
-    return cast(F, njit(cache=True, nogil=True, fastmath=regroup)(function))
-
-
-@compiled
+@regrouped
 def _constant(counts: Integers, values: NDArray[Any]) -> bool:
     """Whether the drawn items all have one value; compares, since a variance is only near 0."""
     first = -1
@@ -47,7 +37,7 @@ def _constant(counts: Integers, values: NDArray[Any]) -> bool:
     return True
 
 
-@compiled
+@regrouped
 def _ratio(covariance: float, variance_a: float, variance_b: float) -> float:
     """A correlation within [-1, 1]; NaN if a variance has vanished by underflow."""
     scale = np.sqrt(variance_a) * np.sqrt(variance_b)
@@ -56,7 +46,7 @@ def _ratio(covariance: float, variance_a: float, variance_b: float) -> float:
     return float(min(1.0, max(-1.0, covariance / scale)))
 
 
-@compiled
+@regrouped
 def pearson(counts: Integers, columns: Floats, human: Floats) -> Floats:
     """Pearson's r from weighted moments, centred on the mean of each resample.
 
@@ -98,7 +88,7 @@ def pearson(counts: Integers, columns: Floats, human: Floats) -> Floats:
     return out
 
 
-@compiled
+@regrouped
 def spearman(counts: Integers, codes: Integers, orders: Integers, human_codes: Integers) -> Floats:
     """Spearman's rho: Pearson's r of the mid-ranks that the values have within each resample.
 
@@ -150,7 +140,7 @@ def spearman(counts: Integers, codes: Integers, orders: Integers, human_codes: I
     return out
 
 
-@compiled
+@regrouped
 def _prefix(tree: NDArray[np.int64], level: int) -> int:
     """The sum of a Fenwick tree's levels below ``level``."""
     found = 0
@@ -160,7 +150,7 @@ def _prefix(tree: NDArray[np.int64], level: int) -> int:
     return found
 
 
-@compiled
+@regrouped
 def _add(tree: NDArray[np.int64], level: int, amount: int) -> None:
     level += 1
     while level < tree.size:
@@ -168,7 +158,7 @@ def _add(tree: NDArray[np.int64], level: int, amount: int) -> None:
         level += level & -level
 
 
-@compiled
+@regrouped
 def kendall(counts: Integers, codes: Integers, orders: Integers, human_codes: Integers) -> Floats:
     """Kendall's tau-b, (C - D) / sqrt((P - T_metric) (P - T_human)), in O(n log h) a resample.
 

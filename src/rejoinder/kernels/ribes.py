@@ -1,114 +1,147 @@
-"""RIBES' alignment of words by their context, and the word order that follows from it."""
+"""RIBES' alignment of words by their context, and the word order that follows from it.
+
+A context that stands once in either text is found among the sorted suffixes of both: what a suffix
+has in common with any other, it has in common with one of its neighbours.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from rejoinder.kernels.compiled import compiled
 
-@njit(cache=True)
-def _two_best(run, length, but):
-    """The largest run, where it is, and the second largest, leaving position ``but`` out."""
-    best, second, place = 0, 0, -1
-    for j in range(length):
-        if j != but:
-            if run[j] > best:
-                best, second, place = run[j], best, j
-            elif run[j] > second:
-                second = run[j]
-    return best, second, place
+Ints = NDArray[np.int64]
 
 
-@njit(cache=True)
-def _extend(ids, at, begin, length, run, step):
-    """Runs that the text before (step 1) or after (step -1) ``at`` shares with each position."""
-    if step > 0:
-        for j in range(length - 1, -1, -1):
-            past = run[j - 1] if j > 0 else 0
-            run[j] = past + 1 if ids[begin + j] == ids[at] else 0
-    else:
-        for j in range(length):
-            past = run[j + 1] if j + 1 < length else 0
-            run[j] = past + 1 if ids[begin + j] == ids[at] else 0
+@compiled
+def _sort_suffixes(text, order, rank):
+    """The suffixes in order, by sorting prefixes of length 1, 2, 4 … (Manber and Myers 1993)."""
+    size = text.size
+    keys = text.copy()
+    width = 1
+    while True:
+        order[:] = np.argsort(keys, kind="mergesort")
+        rank[order[0]] = 0
+        for p in range(1, size):
+            rank[order[p]] = rank[order[p - 1]] + (keys[order[p]] != keys[order[p - 1]])
+        if rank[order[size - 1]] == size - 1:
+            return
+        for i in range(size):
+            following = rank[i + width] + 1 if i + width < size else 0
+            keys[i] = rank[i] * (size + 1) + following
+        width *= 2
 
 
-@njit(cache=True)
-def _contexts(ids, begin, length, r_begin, r_length, step, h_run, r_run, window, place):
-    """For each reply word the smallest context on one side that stands once in either text.
-
-    An n-gram from word i on is found in the reference wherever the common run is that long.
-    So it is unique once it is longer than the second longest run there, and than the longest
-    run with another place of the reply.
-    """
-    h_run[:length], r_run[:r_length] = 0, 0
-    for n in range(length):
-        i = n if step > 0 else length - 1 - n
-        _extend(ids, begin + i, begin, length, h_run, step)
-        _extend(ids, begin + i, r_begin, r_length, r_run, step)
-        other, _, _ = _two_best(h_run, length, i)
-        best, second, at = _two_best(r_run, r_length, -1)
-        place[i] = at
-        needed = max(other, second)
-        window[i] = needed if needed < best else -1
-
-
-@njit(cache=True)
-def _equal(ids, begin, length, r_begin, r_length):
-    return length == r_length and np.all(
-        ids[begin : begin + length] == ids[r_begin : r_begin + length]
-    )
-
-
-@njit(cache=True)
-def _ranks(ids, starts, replies, references, perfect):
-    pairs = replies.size
-    aligned, ascending = np.zeros(pairs, np.int64), np.zeros(pairs, np.int64)
-    longest, r_longest = 0, 0
-    for pair in range(pairs):
-        longest = max(longest, starts[replies[pair] + 1] - starts[replies[pair]])
-        r_longest = max(r_longest, starts[references[pair] + 1] - starts[references[pair]])
-    h_run, r_run = np.empty(longest, np.int64), np.empty(r_longest, np.int64)
-    right, right_at = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    left, left_at = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    order = np.empty(longest, np.int64)
-
-    for pair in range(pairs):
-        begin, r_begin = starts[replies[pair]], starts[references[pair]]
-        length = starts[replies[pair] + 1] - begin
-        r_length = starts[references[pair] + 1] - r_begin
-        if perfect and _equal(ids, begin, length, r_begin, r_length):
-            aligned[pair], ascending[pair] = length, length * (length - 1) // 2
+@compiled
+def _shared_prefixes(text, order, rank, shared):
+    """How many words each suffix shares with the one before it in the order (Kasai 2001)."""
+    run = 0
+    shared[0] = 0
+    for i in range(text.size):
+        if rank[i] == 0:
+            run = 0
             continue
-        _contexts(ids, begin, length, r_begin, r_length, -1, h_run, r_run, right, right_at)
-        _contexts(ids, begin, length, r_begin, r_length, 1, h_run, r_run, left, left_at)
-        n = 0
-        for i in range(length):
-            if right[i] >= 0 and (left[i] < 0 or right[i] <= left[i]):
-                order[n] = right_at[i]
-                n += 1
-            elif left[i] >= 0:
-                order[n] = left_at[i]
-                n += 1
-        aligned[pair] = n
-        for a in range(n):
-            for b in range(a + 1, n):
-                ascending[pair] += order[a] < order[b]
-    return aligned, ascending
+        j = order[rank[i] - 1]
+        while max(i, j) + run < text.size and text[i + run] == text[j + run]:
+            run += 1
+        shared[rank[i]] = run
+        run = max(run - 1, 0)
 
 
+@compiled
+def _contexts(text, length, window, place):
+    """For each word of the reply, the first ``length`` of the text, the smallest context from it
+    on that stands once in the reply and once in the reference, which follows; -1 without one.
+
+    It must be longer than what the word's suffix shares with any other of the reply, and with all
+    suffixes of the reference but one: the one that comes nearest to it.
+    """
+    size = text.size
+    order, rank = np.empty(size, np.int64), np.empty(size, np.int64)
+    shared = np.empty(size, np.int64)
+    _sort_suffixes(text, order, rank)
+    _shared_prefixes(text, order, rank, shared)
+    best, second = np.zeros(length, np.int64), np.zeros(length, np.int64)
+    other = np.zeros(length, np.int64)
+    for step in (1, -1):
+        # the last suffix of the reply, and the last two of the reference, on the way
+        own, near, far, near_at = 0, 0, 0, -1
+        for n in range(size):
+            p = n if step > 0 else size - 1 - n
+            if n > 0:
+                run = shared[p] if step > 0 else shared[p + 1]
+                own, near, far = min(own, run), min(near, run), min(far, run)
+            i = order[p]
+            if i < length:
+                other[i] = max(other[i], own)
+                if near > best[i]:
+                    second[i] = max(best[i], far)
+                    best[i], place[i] = near, near_at
+                else:
+                    second[i] = max(second[i], near)
+                own = size
+            elif length < i < size - 1:
+                far, near, near_at = near, size, i - length - 1
+    for i in range(length):
+        needed = max(other[i], second[i])
+        window[i] = needed if needed < best[i] else -1
+
+
+@compiled
+def _ascending(order, levels):
+    """How many pairs ascend; a Fenwick tree counts those already passed that are smaller."""
+    tree = np.zeros(levels + 1, np.int64)
+    found = 0
+    for value in order:
+        level = value
+        while level > 0:
+            found += tree[level]
+            level &= level - 1
+        level = value + 1
+        while level <= levels:
+            tree[level] += 1
+            level += level & -level
+    return found
+
+
+@compiled
 def ranks(
-    ids: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    replies: NDArray[np.int64],
-    references: NDArray[np.int64],
-    perfect: bool,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ids: NDArray[np.int32], starts: Ints, replies: Ints, references: Ints, perfect: bool
+) -> tuple[Ints, Ints]:
     """Aligned words of each reply, and how many pairs of them stand in the reference's order.
 
     A word is aligned if it stands once in either text, or else by the smallest context, to its
     right or to its left (the right one on a tie), that does. With ``perfect``, equal texts are
-    aligned word for word, also where repetitions leave no unique context. Quadratic in the
-    length.
+    aligned word for word, also where repetitions leave no unique context.
     """
-    return _ranks(ids, starts, replies, references, perfect)
+    pairs = replies.size
+    aligned, ascending = np.zeros(pairs, np.int64), np.zeros(pairs, np.int64)
+    for pair in range(pairs):
+        h = ids[starts[replies[pair]] : starts[replies[pair] + 1]]
+        r = ids[starts[references[pair]] : starts[references[pair] + 1]]
+        if perfect and h.size == r.size and np.all(h == r):
+            aligned[pair], ascending[pair] = h.size, h.size * (h.size - 1) // 2
+            continue
+        # both texts, each with an end of its own
+        text = np.empty(h.size + r.size + 2, np.int64)
+        text[h.size], text[-1] = -1, -2
+        text[: h.size], text[h.size + 1 : -1] = h, r
+        right, right_at = np.empty(h.size, np.int64), np.empty(h.size, np.int64)
+        _contexts(text, h.size, right, right_at)
+        text[: h.size], text[h.size + 1 : -1] = h[::-1], r[::-1]
+        left, left_at = np.empty(h.size, np.int64), np.empty(h.size, np.int64)
+        _contexts(text, h.size, left, left_at)
+        order = np.empty(h.size, np.int64)
+        n = 0
+        for i in range(h.size):
+            mirrored = h.size - 1 - i
+            if right[i] >= 0 and (left[mirrored] < 0 or right[i] <= left[mirrored]):
+                order[n] = right_at[i]
+                n += 1
+            elif left[mirrored] >= 0:
+                order[n] = r.size - 1 - left_at[mirrored]
+                n += 1
+        aligned[pair] = n
+        ascending[pair] = _ascending(order[:n], r.size)
+    return aligned, ascending

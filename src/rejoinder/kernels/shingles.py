@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from rejoinder.kernels.compiled import compiled
 
 Codes = NDArray[np.int32]
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True)
+@compiled
 def _grams(codes, begin, end, size, out):
     """Distinct hashes of the runs of ``size`` code points, sorted; returns how many."""
     count = 0
@@ -29,7 +30,7 @@ def _grams(codes, begin, end, size, out):
     return distinct
 
 
-@njit(cache=True)
+@compiled
 def _gram_sets(codes, starts, size):
     longest = 0
     for i in range(starts.size - 1):
@@ -45,7 +46,7 @@ def _gram_sets(codes, starts, size):
     return sets, firsts
 
 
-@njit(cache=True)
+@compiled
 def _shared(a, b):
     """How many members two sorted sets have in common."""
     i, j, found = 0, 0, 0
@@ -61,7 +62,7 @@ def _shared(a, b):
     return found
 
 
-@njit(cache=True)
+@compiled
 def _nearest(codes, starts, size, threshold, sets, firsts, keys, places, owners):
     best = np.full(starts.size - 1, -1, np.int64)
     longest = 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from rejoinder.kernels.compiled import compiled
 
 Codes = NDArray[np.int32]
 Ints = NDArray[np.int64]
@@ -22,7 +23,7 @@ _CLASSES[[ord(c) for c in "0123456789"]] = DIGIT
 _CLASSES[ord("-")] = HYPHEN
 
 
-@njit(cache=True)
+@compiled
 def _whitespace(codes, starts, spaces, begins, ends, counts):
     found = 0
     for text in range(starts.size - 1):
@@ -41,7 +42,7 @@ def _whitespace(codes, starts, spaces, begins, ends, counts):
     return found
 
 
-@njit(cache=True)
+@compiled
 def _mteval13a(codes, starts, spaces, classes, begins, ends, counts):
     found = 0
     for text in range(starts.size - 1):
@@ -76,7 +77,7 @@ def _mteval13a(codes, starts, spaces, classes, begins, ends, counts):
     return found
 
 
-@njit(cache=True)
+@compiled
 def _number(codes, begins, ends, ids, firsts):
     size = 64
     while size < 2 * begins.size:

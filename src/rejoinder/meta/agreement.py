@@ -16,6 +16,10 @@ from rejoinder.meta.correlate import Floats, same_length
 Weights = Literal["none", "linear", "quadratic"]
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
+MOST_CATEGORIES = 1000
+"""Kappa is for categories: with more values than these, ratings are measurements."""
+BLOCK = 64
+
 
 def cohen_kappa(
     a: ArrayLike,
@@ -42,6 +46,7 @@ def mean_pairwise_kappa(
     """The mean of Cohen's kappa over all pairs of annotators for which it is defined.
 
     By default the categories are those that any annotator used (for an item rated twice or not).
+    Above MOST_CATEGORIES of them there is no kappa.
     """
     table = _ratings(ratings, "ratings", 2)
     rated = ~np.isnan(table)
@@ -49,12 +54,15 @@ def mean_pairwise_kappa(
     scale = used if categories is None else np.unique(_ratings(categories, "categories", 1))
     if not np.isin(used, scale).all():
         raise ValueError("ratings hold values outside the categories")
+    if weights not in ("none", "linear", "quadratic"):
+        raise ValueError(f"unknown weights {weights!r}: expected none, linear or quadratic")
+    if scale.size > MOST_CATEGORIES:
+        return None
     codes = np.searchsorted(scale, table)
-    prices = _prices(weights, scale.size)
     kappas = []
     for i, j in combinations(range(len(table)), 2):
         both = rated[i] & rated[j]
-        kappa = _kappa(codes[i, both], codes[j, both], prices)
+        kappa = _kappa(codes[i, both], codes[j, both], weights, scale.size)
         if kappa is not None:
             kappas.append(kappa)
     return float(np.mean(kappas)) if kappas else None
@@ -70,22 +78,28 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> float | 
     are left out.  (Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability".)
     """
     table = _ratings(ratings, "ratings", 2)
-    table = table[:, np.count_nonzero(~np.isnan(table), axis=0) >= 2]
-    rated = ~np.isnan(table)
-    values = np.unique(table[rated])
+    # a list of (item, value) without the gaps: there may be thousands of annotators, each with few
+    item, annotator = np.nonzero(~np.isnan(table.T))
+    several = np.bincount(item, minlength=table.shape[1]) >= 2
+    values = table[annotator, item][several[item]]
+    item = np.unique(item[several[item]], return_inverse=True)[1]
+    known, codes = np.unique(values, return_inverse=True)
     if level == "ratio" and (values < 0).any():
         raise ValueError("a ratio scale has no negative values")
-    items = table.shape[1]
-    cells = np.searchsorted(values, table) + values.size * np.arange(items)
-    counts = np.bincount(cells[rated], minlength=items * values.size).reshape(items, values.size)
-    pairable = counts / (counts.sum(axis=1, keepdims=True) - 1)
-    coincidences = counts.T @ pairable - np.diag(pairable.sum(axis=0))
-    margins = counts.sum(axis=0).astype(np.float64)
-    distances = _squared_distances(values, margins, level)
-    expected = float(margins @ distances @ margins)
-    if expected == 0:
+    if level == "nominal":
+        observed, expected = _nominal(item, codes)
+    elif level == "ordinal":
+        margins = np.bincount(codes, minlength=known.size)
+        observed, expected = _interval(item, (np.cumsum(margins) - margins / 2)[codes])
+    elif level == "interval":
+        observed, expected = _interval(item, values)
+    elif level == "ratio":
+        observed, expected = _ratio(item, values)
+    else:
+        raise ValueError(f"unknown level {level!r}: expected nominal, ordinal, interval or ratio")
+    if known.size < 2:
         return None
-    return 1 - (float(margins.sum()) - 1) * float((coincidences * distances).sum()) / expected
+    return 1 - (values.size - 1) * observed / expected
 
 
 def _ratings(values: ArrayLike, name: str, dimensions: int) -> Floats:
@@ -97,35 +111,62 @@ def _ratings(values: ArrayLike, name: str, dimensions: int) -> Floats:
     return array
 
 
-def _prices(weights: Weights, size: int) -> Floats:
-    gaps = np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(np.float64)
+def _kappa(a: NDArray[np.intp], b: NDArray[np.intp], weights: Weights, size: int) -> float | None:
+    """From sums and margins, without a table of confusions."""
+    n = a.size
+    of_a, of_b = np.bincount(a, minlength=size), np.bincount(b, minlength=size)
     if weights == "none":
-        return np.minimum(gaps, 1.0)
-    if weights == "linear":
-        return gaps
-    if weights == "quadratic":
-        return gaps**2
-    raise ValueError(f"unknown weights {weights!r}: expected none, linear or quadratic")
+        observed, expected = int((a != b).sum()), n * n - int(of_a @ of_b)
+    elif weights == "linear":
+        # |i - j| is the number of steps t with one of them at or below t and the other above
+        upto_a, upto_b = np.cumsum(of_a), np.cumsum(of_b)
+        observed = int(np.abs(a - b).sum())
+        expected = int(upto_a @ (n - upto_b) + upto_b @ (n - upto_a))
+    else:
+        observed = int(((a - b) ** 2).sum())
+        expected = int(n * (a @ a + b @ b) - 2 * a.sum() * b.sum())
+    return None if expected == 0 else 1 - observed * n / expected
 
 
-def _kappa(a: NDArray[np.intp], b: NDArray[np.intp], prices: Floats) -> float | None:
-    size = len(prices)
-    confusion = np.bincount(a * size + b, minlength=size * size).reshape(size, size)
-    expected = float(confusion.sum(axis=1) @ prices @ confusion.sum(axis=0))
-    if expected == 0:
-        return None
-    return 1 - float((prices * confusion).sum()) * a.size / expected
+def _nominal(item: NDArray[np.intp], codes: NDArray[np.intp]) -> tuple[float, float]:
+    """Observed and expected disagreement, for alpha: ordered pairs that differ."""
+    sizes, margins = np.bincount(item), np.bincount(codes)
+    cells, counts = np.unique(item * margins.size + codes, return_counts=True)
+    equal = np.bincount(cells // max(margins.size, 1), counts.astype(np.float64) ** 2, sizes.size)
+    observed = ((sizes**2 - equal) / (sizes - 1)).sum()
+    return float(observed), float(codes.size**2 - (margins.astype(np.float64) ** 2).sum())
 
 
-def _squared_distances(values: Floats, margins: Floats, level: Level) -> Floats:
-    if level == "nominal":
-        return 1.0 - np.eye(values.size)
-    if level == "ordinal":
-        middles = np.cumsum(margins) - margins / 2
-        return np.subtract.outer(middles, middles) ** 2
-    if level == "interval":
-        return np.subtract.outer(values, values) ** 2
-    if level == "ratio":
-        sums = np.add.outer(values, values)
-        return (np.subtract.outer(values, values) / np.where(sums == 0, 1.0, sums)) ** 2
-    raise ValueError(f"unknown level {level!r}: expected nominal, ordinal, interval or ratio")
+def _interval(item: NDArray[np.intp], values: Floats) -> tuple[float, float]:
+    """The squared distances of all ordered pairs of m values are 2 m times the squares around
+    their mean: no pair need be looked at."""
+    sizes = np.bincount(item)
+    centred = values - values.mean() if values.size else values
+    means = np.bincount(item, centred) / sizes
+    observed = 2 * (sizes / (sizes - 1)) @ np.bincount(item, (centred - means[item]) ** 2)
+    return float(observed), float(2 * values.size * (centred @ centred))
+
+
+def _ratio(item: NDArray[np.intp], values: Floats) -> tuple[float, float]:
+    """Here every pair must be looked at: those within an item, which stand side by side, by their
+    distance; those of all values a block at a time."""
+    sizes = np.bincount(item)
+    weight = (2 / (sizes - 1))[item] if sizes.size else values
+    observed = expected = 0.0
+    left, distance = np.arange(item.size), 0
+    while left.size:
+        distance += 1
+        left = left[left + distance < item.size]
+        left = left[item[left] == item[left + distance]]
+        observed += float(weight[left] @ _ratio_squares(values[left], values[left + distance]))
+    known, margins = np.unique(values, return_counts=True)
+    for begin in range(0, known.size, BLOCK):
+        block = slice(begin, begin + BLOCK)
+        squares = _ratio_squares(known[block, np.newaxis], known)
+        expected += float(margins[block] @ squares @ margins)
+    return observed, expected
+
+
+def _ratio_squares(a: Floats, b: Floats) -> Floats:
+    sums = a + b
+    return np.asarray(((a - b) / np.where(sums == 0, 1.0, sums)) ** 2)

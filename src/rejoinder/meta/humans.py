@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,12 +11,15 @@ import numpy as np
 
 from rejoinder.items import Item
 from rejoinder.meta.agreement import krippendorff_alpha, mean_pairwise_kappa
-from rejoinder.meta.correlate import STATISTICS, correlate
+from rejoinder.meta.correlate import STATISTICS, Columns, weighted
 from rejoinder.meta.join import Floats
 
 FEWEST = 10
 """Items that two columns must share before their correlation is worth naming: the extremes over
 many annotators with a handful of items each are noise."""
+
+MOST_ANNOTATORS = 200
+"""Their pairs grow with the square, and a row for each fills no table that anybody reads."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +36,16 @@ class Humans:
     """Between two annotators: highest, lowest and mean correlation."""
     against_others: dict[str, dict[str, float | None]]
     """Each annotator against the average of the others."""
+    left_out: str | None = None
+    """Why kappa and the correlations of single annotators were not computed."""
 
     @classmethod
     def of(cls, items: Sequence[Item]) -> Humans | None:
         """None where nobody's single ratings are known."""
         names, table = rating_table(items)
+        if len(names) > MOST_ANNOTATORS:
+            why = f"more than {MOST_ANNOTATORS} annotators are not compared one by one"
+            return cls(len(names), True, krippendorff_alpha(table, "ordinal"), None, {}, {}, why)
         if names:
             return cls(
                 len(names),
@@ -80,9 +89,10 @@ def _anonymous_table(items: Sequence[Item]) -> Floats | None:
 
 
 def against_each(items: Sequence[Item], scores: Floats) -> dict[str, dict[str, float]] | None:
-    """The papers' rows: highest and lowest correlation of a metric with a single annotator."""
+    """The papers' rows: highest and lowest correlation of a metric with a single annotator; None
+    where annotators are not known or too many."""
     names, table = rating_table(items)
-    if not names:
+    if not 0 < len(names) <= MOST_ANNOTATORS:
         return None
     return _extremes([_shared(ratings, scores) for ratings in table])
 
@@ -98,10 +108,10 @@ def _pairwise(table: Floats) -> dict[str, dict[str, float]]:
 
 def _against_others(names: Sequence[str], table: Floats) -> dict[str, dict[str, float | None]]:
     found = {}
+    all_counts, all_sums = (~np.isnan(table)).sum(axis=0), np.nansum(table, axis=0)
     for number, name in enumerate(names):
-        others = np.delete(table, number, axis=0)
-        counts = (~np.isnan(others)).sum(axis=0)
-        sums = np.nansum(others, axis=0)
+        counts = all_counts - ~np.isnan(table[number])
+        sums = all_sums - np.nan_to_num(table[number])
         average = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
         found[name] = _shared(table[number], average)
     return found
@@ -112,8 +122,10 @@ def _shared(a: Floats, b: Floats) -> dict[str, float | None]:
     both = ~(np.isnan(a) | np.isnan(b))
     if both.sum() < FEWEST:
         return {}
-    found = correlate(a[both], b[both], resamples=0)
-    return {statistic: getattr(found, statistic).value for statistic in STATISTICS}
+    once = np.ones((1, int(both.sum())), np.int32)
+    columns = Columns.of(a[both][np.newaxis]), Columns.of(b[both][np.newaxis])
+    values = {s: float(weighted(s, once, *columns)[0, 0]) for s in STATISTICS}
+    return {s: None if math.isnan(value) else value for s, value in values.items()}
 
 
 def _extremes(rows: Sequence[dict[str, float | None]]) -> dict[str, dict[str, float]]:

@@ -15,6 +15,9 @@ from rejoinder.items import Item, Score
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+NAMED = 5
+"""How many names a message holds."""
+
 
 @dataclass(frozen=True)
 class Units:
@@ -29,12 +32,20 @@ class Units:
     scores: dict[str, Floats]
     """For each metric [n] its values; NaN where unscored."""
     context: Ints
-    system: NDArray[np.str_]
+    system: Ints
+    """[n] the number of each unit's system in ``names``."""
+    names: list[str]
+
+    def of(self, system: str) -> NDArray[np.bool_]:
+        """Which units are one system's."""
+        number = self.names.index(system) if system in self.names else -1
+        return np.asarray(self.system == number)
 
     def without(self, system: str) -> Units:
-        keep = self.system != system
+        keep = ~self.of(system)
         scores = {name: values[keep] for name, values in self.scores.items()}
-        return Units(self.level, self.human[keep], scores, self.context[keep], self.system[keep])
+        human, context = self.human[keep], self.context[keep]
+        return Units(self.level, human, scores, context, self.system[keep], self.names)
 
 
 @dataclass(frozen=True)
@@ -56,14 +67,11 @@ class Joined:
 
     @cached_property
     def contexts(self) -> Ints:
-        return np.unique([item.group for item in self.items], return_inverse=True)[1]
-
-    @cached_property
-    def systems(self) -> NDArray[np.str_]:
-        return np.array([item.system for item in self.items])
+        return _numbered(item.group for item in self.items)[0]
 
     def replies(self) -> Units:
-        return Units("item", self.human, self.item_scores, self.contexts, self.systems)
+        systems = _numbered(item.system for item in self.items)
+        return Units("item", self.human, self.item_scores, self.contexts, *systems)
 
     def sets(self) -> Units:
         """One unit for each context and system: what set metrics judge."""
@@ -83,8 +91,21 @@ class Joined:
             np.array([_mean(self.human[group]) for group in chosen]),
             {name: scores[name] for name in self.order if name in scores},
             np.array([self.contexts[group[0]] for group in chosen]),
-            np.array([system for _, system in numbers]),
+            *_numbered(system for _, system in numbers),
         )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a message: the first few, and how many more there are."""
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _numbered(names: Iterable[str]) -> tuple[Ints, list[str]]:
+    """A number for each name, in the order in which they appear, and the names."""
+    number: dict[str, int] = {}
+    codes = [number.setdefault(name, len(number)) for name in names]
+    return np.array(codes, np.int64), list(number)
 
 
 def _mean(values: Floats) -> float:
@@ -104,6 +125,7 @@ def join(
     system_scores: dict[str, dict[str, float]] = {}
     order: dict[str, None] = {}
     seen: set[tuple[str, str, str, str]] = set()
+    signed: dict[str, tuple[str, int]] = {}
     for line, score in scores:
         key = score.metric, score.level, score.id, score.system or ""
         value = np.nan if score.value is None else score.value
@@ -123,6 +145,14 @@ def join(
         if key in seen:
             raise DataError(
                 f"a second score of '{score.id}' by {score.metric}; expected one of each",
+                path=scores_name,
+                line=line,
+            )
+        signature, first = signed.setdefault(score.metric, (score.signature, line))
+        if score.signature != signature:
+            raise DataError(
+                f"{score.metric} has the signature '{score.signature}', but in line {first}"
+                f" '{signature}'; expected scores of one and the same metric under one name",
                 path=scores_name,
                 line=line,
             )

@@ -9,6 +9,7 @@ and Tie Calibration", EMNLP).
 Only items of the same group (replies to one context, say) are paired; all pairs count the same.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,23 +17,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from rejoinder.meta.correlate import Floats, finite, same_length
 
+MOST_PAIRS = 5_000_000
+
 
 @dataclass(frozen=True)
 class Calibration:
-    """The best accuracy, and the smallest threshold that reaches it; None without pairs."""
+    """The best accuracy, and the smallest threshold that reaches it; None without pairs, and with
+    more than MOST_PAIRS: they would have to be sorted."""
 
     accuracy: float | None
     eps: float | None
     pairs: int
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """For each pair: how far apart the metric puts it, and what people say of it."""
-
-    gaps: Floats
-    tied: NDArray[np.bool_]
-    concordant: NDArray[np.bool_]
 
 
 def pairwise_accuracy(
@@ -41,10 +36,12 @@ def pairwise_accuracy(
     """acc_eq, where scores at most ``eps`` apart are tied; None if there is no pair."""
     if not eps >= 0:
         raise ValueError(f"eps must not be negative, got {eps}")
-    pairs = _pairs(metric, human, groups)
-    if pairs.gaps.size == 0:
-        return None
-    return float(np.where(pairs.gaps <= eps, pairs.tied, pairs.concordant).mean())
+    right = pairs = 0
+    for gaps, verdicts in _walk(metric, human, groups):
+        pairs += gaps.size
+        found = np.where(np.abs(gaps) <= eps, 0, np.sign(gaps))
+        right += int(np.count_nonzero(found == verdicts))
+    return right / pairs if pairs else None
 
 
 def tie_calibrated(
@@ -56,24 +53,34 @@ def tie_calibrated(
     concordant.  With the pairs sorted by gap, running sums of these changes give the accuracy at
     every threshold that matters.
     """
-    pairs = _pairs(metric, human, groups)
-    if pairs.gaps.size == 0:
-        return Calibration(None, None, 0)
-    order = np.argsort(pairs.gaps)
-    gaps = pairs.gaps[order]
-    changes = pairs.tied[order].astype(np.int64) - pairs.concordant[order]
-    right = np.count_nonzero(pairs.concordant) + np.cumsum(changes)
+    signed, verdicts, pairs = [], [], 0
+    for gaps, verdict in _walk(metric, human, groups):
+        pairs += gaps.size
+        if pairs <= MOST_PAIRS:
+            signed.append(gaps)
+            verdicts.append(verdict)
+    if not 0 < pairs <= MOST_PAIRS:
+        return Calibration(None, None, pairs)
+    apart, people = np.concatenate(signed), np.concatenate(verdicts)
+    concordant = (people != 0) & (np.sign(apart) == people)
+    order = np.argsort(np.abs(apart))
+    gaps = np.abs(apart)[order]
+    changes = (people == 0)[order].astype(np.int64) - concordant[order]
+    right = np.count_nonzero(concordant) + np.cumsum(changes)
     ends = np.flatnonzero(np.append(gaps[1:] != gaps[:-1], True))
     thresholds, right = gaps[ends], right[ends]
     if thresholds[0] > 0:
         thresholds = np.append(0.0, thresholds)
-        right = np.append(np.count_nonzero(pairs.concordant), right)
+        right = np.append(np.count_nonzero(concordant), right)
     best = int(np.argmax(right))
     return Calibration(float(right[best] / gaps.size), float(thresholds[best]), gaps.size)
 
 
-def _pairs(metric: ArrayLike, human: ArrayLike, groups: ArrayLike | None) -> _Pairs:
-    """All pairs of items of the same group, in O(n log n + pairs).
+def _walk(
+    metric: ArrayLike, human: ArrayLike, groups: ArrayLike | None
+) -> Iterator[tuple[Floats, NDArray[np.int8]]]:
+    """All pairs of items of the same group, in O(n log n + pairs) and the memory of the items: how
+    far apart the metric puts them, and which one people prefer.
 
     With the groups side by side, the partners at distance 1, 2, … are found for all items at once;
     an item without a partner at one distance has none further on.
@@ -86,7 +93,6 @@ def _pairs(metric: ArrayLike, human: ArrayLike, groups: ArrayLike | None) -> _Pa
     same_length("groups", labels.size, "human", people.size)
     order = np.argsort(labels, kind="stable")
     scores, people, labels = scores[order], people[order], labels[order]
-    gaps, verdicts = [], []
     left = np.arange(labels.size)
     distance = 0
     while left.size:
@@ -94,8 +100,5 @@ def _pairs(metric: ArrayLike, human: ArrayLike, groups: ArrayLike | None) -> _Pa
         left = left[left + distance < labels.size]
         left = left[labels[left] == labels[left + distance]]
         right = left + distance
-        gaps.append(scores[left] - scores[right])
-        verdicts.append(np.sign(people[left] - people[right]).astype(np.int8))
-    signed = np.concatenate(gaps) if gaps else np.empty(0)
-    verdict = np.concatenate(verdicts) if verdicts else np.empty(0, np.int8)
-    return _Pairs(np.abs(signed), verdict == 0, (verdict != 0) & (np.sign(signed) == verdict))
+        verdicts = np.sign(people[left] - people[right]).astype(np.int8)
+        yield scores[left] - scores[right], verdicts

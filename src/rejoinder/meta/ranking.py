@@ -6,23 +6,26 @@ an easy context is easy for everybody. Everything works on the metric's additive
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import DataError
 from rejoinder.items import Item
+from rejoinder.meta.join import listed
 from rejoinder.meta.significance import (
     Finish,
-    approximate_randomisation,
     holm,
     letters,
     paired_bootstrap,
+    randomisation_table,
 )
-from rejoinder.metrics.base import ItemMetric, Metric, SetMetric
-from rejoinder.metrics.evaluate import Judged, Scored
+from rejoinder.metrics.base import Metric, SetMetric
+from rejoinder.metrics.evaluate import Judged, Scored, judge_sets
+from rejoinder.metrics.request import Requests
 
 Floats = NDArray[np.float64]
 ALPHA = 0.05
@@ -66,98 +69,108 @@ class Ranking:
     pairs: list[Pair]
 
 
-class Statistics:
-    """Collects, as batches stream by, each item metric's rows by system and context."""
-
-    def __init__(self, metrics: Sequence[ItemMetric]) -> None:
-        self.metrics = metrics
-        self._rows: list[dict[tuple[str, str], Floats]] = [{} for _ in metrics]
-        self._missing: list[set[str]] = [set() for _ in metrics]
-        self.systems: dict[str, None] = {}
-
-    def add(self, items: Sequence[Item], results: Sequence[Scored]) -> None:
-        self.systems.update(dict.fromkeys(item.system for item in items))
-        for rows, missing, result in zip(self._rows, self._missing, results, strict=True):
-            for item, row, reason in zip(items, result.rows, result.reasons, strict=True):
-                if reason is not None:
-                    missing.add(item.group)
-                    continue
-                key = item.system, item.group
-                rows[key] = rows[key] + row if key in rows else row
-
-    def rankings(self, *, resamples: int, seed: int) -> list[Ranking]:
-        return [
-            rank(metric, list(self.systems), rows, missing, metric.values, resamples, seed)
-            for metric, rows, missing in zip(self.metrics, self._rows, self._missing, strict=True)
-        ]
+class NotComparable(Exception):
+    """Why systems can't be compared by a metric."""
 
 
-def rank_sets(
-    judged: Iterable[Judged], systems: Sequence[str], *, resamples: int, seed: int
+@dataclass
+class Rows:
+    """One metric's additive statistics by system and context, and what it could not score."""
+
+    metric: Metric
+    finish: Finish
+    found: dict[tuple[str, str], Floats] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
+    """Contexts in which a reply could not be scored."""
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def add(self, system: str, context: str, row: Floats | None, reason: str | None) -> None:
+        if row is None or reason is not None:
+            self.missing.add(context)
+            self.reasons[str(reason)] += 1
+        else:
+            key = system, context
+            self.found[key] = self.found[key] + row if key in self.found else row
+
+
+def compare_systems(
+    asked: Requests,
+    batches: Iterable[tuple[list[Item], list[Scored]]],
+    *,
+    resamples: int,
+    seed: int,
 ) -> tuple[list[Ranking], dict[Metric, str]]:
-    """Rank by set metrics that average over contexts; the others are refused with the reason."""
-    rows: dict[SetMetric, dict[tuple[str, str], Floats]] = {}
-    missing: dict[SetMetric, set[str]] = {}
+    """Rank systems by each metric; those by which they can't be compared, with the reason.
+
+    ``batches`` are those of :func:`rejoinder.metrics.evaluate.evaluate`.
+    """
+    columns = [Rows(metric, metric.values) for metric in asked.item_metrics]
+    systems: dict[str, None] = {}
+    kept: list[Item] = []
+    for items, results in batches:
+        systems.update(dict.fromkeys(item.system for item in items))
+        kept.extend(items if asked.sets else ())
+        for column, result in zip(columns, results, strict=True):
+            for item, row, reason in zip(items, result.rows, result.reasons, strict=True):
+                column.add(item.system, item.group, row, reason)
+    if len(systems) < 2:
+        raise DataError(
+            f"found one system only ({', '.join(systems)}); expected replies of two or more,"
+            " told apart by the field 'system'"
+        )
+    by_sets, refused = _set_rows(judge_sets(kept, asked.set_metrics))
+    rankings = []
+    for column in [*columns, *by_sets]:
+        try:
+            rankings.append(rank(column, list(systems), resamples, seed))
+        except NotComparable as error:
+            refused[column.metric] = str(error)
+    if not rankings:
+        labels = asked.labels
+        raise DataError("; ".join(f"{labels[each]}: {why}" for each, why in refused.items()))
+    return rankings, refused
+
+
+def _set_rows(judged: Iterable[Judged]) -> tuple[list[Rows], dict[Metric, str]]:
+    """Set metrics that average over contexts; the others are refused with the reason."""
+    rows: dict[SetMetric, Rows] = {}
     refused: dict[Metric, str] = {}
     for row in judged:
         if row.metric.pooled:
             refused[row.metric] = "it does not add up over contexts, so they can't be resampled"
             continue
-        mine, without = rows.setdefault(row.metric, {}), missing.setdefault(row.metric, set())
+        column = rows.setdefault(row.metric, Rows(row.metric, _average))
         for context, value in row.contexts.items():
             if isinstance(value, str):
-                without.add(context)
+                column.add(row.system, context, None, value)
             else:
-                mine[row.system, context] = np.array([value, 1.0])
-    found = [
-        rank(metric, systems, mine, missing[metric], _average, resamples, seed)
-        for metric, mine in rows.items()
-    ]
-    return found, refused
+                column.add(row.system, context, np.array([value, 1.0]), None)
+    return list(rows.values()), refused
 
 
 def _average(rows: Floats) -> Floats:
     return np.asarray(rows[..., 0] / rows[..., 1])
 
 
-def rank(
-    metric: Metric,
-    systems: Sequence[str],
-    rows: dict[tuple[str, str], Floats],
-    missing: set[str],
-    finish: Finish,
-    resamples: int,
-    seed: int,
-) -> Ranking:
+def rank(column: Rows, systems: Sequence[str], resamples: int, seed: int) -> Ranking:
     """Order systems by the value of their summed rows over the contexts that all share."""
-    if len(systems) < 2:
-        raise DataError(
-            f"found one system only ({', '.join(systems)}); expected replies of two or more,"
-            " told apart by the field 'system'"
-        )
-    everywhere = dict.fromkeys(context for _, context in rows) | dict.fromkeys(missing)
+    metric, rows, finish = column.metric, column.found, column.finish
+    everywhere = dict.fromkeys(context for _, context in rows) | dict.fromkeys(column.missing)
     shared = [
         context
         for context in everywhere
-        if context not in missing and all((system, context) in rows for system in systems)
+        if context not in column.missing and all((system, context) in rows for system in systems)
     ]
     if len(shared) < 2:
-        raise DataError(
-            f"{metric}: {len(shared)} contexts were answered by all of {', '.join(systems)} and"
-            " could be scored; comparing needs at least 2 (is 'context_id' the same for all?)"
-        )
+        raise NotComparable(_why_not(column, systems, len(shared)))
     table = np.array([[rows[system, context] for context in shared] for system in systems])
     values = finish(table.sum(axis=1))
     drawn = paired_bootstrap(table, finish, resamples=resamples, seed=seed)
     sign = 1 if metric.higher_is_better else -1
     order = np.argsort(-sign * values, kind="stable")
-    p_values = np.full((len(systems), len(systems)), np.nan)
-    for position, i in enumerate(order):
-        for j in order[position + 1 :]:
-            p = approximate_randomisation(
-                table[i], table[j], finish, resamples=resamples, seed=seed
-            )
-            p_values[i, j] = np.nan if p is None else p
+    below = np.argsort(order)[:, None] < np.argsort(order)  # each pair once, the better one first
+    tested = randomisation_table(table, finish, resamples=resamples, seed=seed)
+    p_values = np.where(below, tested, np.nan)
     adjusted = holm(p_values)
     marks = letters(order.tolist(), adjusted, ALPHA)
     low, high = np.quantile(drawn, TAILS, axis=0)
@@ -171,6 +184,19 @@ def rank(
         for j in order[position + 1 :]
     ]
     return Ranking(metric, len(shared), len(everywhere) - len(shared), ranked, pairs)
+
+
+def _why_not(column: Rows, systems: Sequence[str], shared: int) -> str:
+    commonest = column.reasons.most_common(1)
+    if not column.found and commonest:
+        return f"no item could be scored: {commonest[0][0]}"
+    hint = "is 'context_id' the same for all?"
+    if commonest:
+        hint = f"{commonest[0][1]:,} unscored: {commonest[0][0]}"
+    return (
+        f"{shared} contexts were answered by all of {listed(systems)} and could be scored;"
+        f" comparing needs at least 2 ({hint})"
+    )
 
 
 def _pair(

@@ -160,22 +160,42 @@ def approximate_randomisation(
     second = finite(rows_b, "rows_b", dimensions=2)
     if first.shape != second.shape:
         raise ValueError(f"rows_a has shape {first.shape} but rows_b has {second.shape}")
+    table = randomisation_table(np.stack([first, second]), finish, resamples=resamples, seed=seed)
+    return None if math.isnan(table[0, 1]) else float(table[0, 1])
+
+
+def randomisation_table(
+    rows: ArrayLike, finish: Finish, *, resamples: int = 1000, seed: Seed = 12345
+) -> Floats:
+    """The p-values of `approximate_randomisation` for every pair of systems, [systems, systems];
+    NaN if either has no score, and on the diagonal.
+
+    All pairs see the same swaps, so that what a system gives away is one matrix product for all.
+    """
+    table = finite(rows, "rows", dimensions=3)
+    systems, contexts, width = table.shape
     _check(resamples)
-    _check_contexts(len(first))
-    sums = np.stack([first.sum(axis=0), second.sum(axis=0)])
+    _check_contexts(contexts)
+    sums = table.sum(axis=1)
     scores = finish(sums)
-    if not np.isfinite(scores).all():
-        return None
-    gap = second - first
+    flat = np.ascontiguousarray(table.transpose(1, 0, 2)).reshape(contexts, systems * width)
+    hits, defined = np.zeros((systems, systems)), np.zeros((systems, systems))
     rng = np.random.default_rng(seed)
-    drawn = []
-    for size in chunk_sizes(resamples, row_bytes=24 * len(gap) + 64 * gap.shape[1]):
-        moved = (rng.random((size, len(gap))) < 0.5).astype(np.float64) @ gap
-        swapped = finish(np.stack([sums[0] + moved, sums[1] - moved]))
-        drawn.append(swapped[0] - swapped[1])
-    tolerance = SAME * float(np.abs(scores).max())
-    observed = float(scores[0] - scores[1])
-    return _p_value(np.concatenate(drawn), observed, tolerance, "two-sided")
+    for size in chunk_sizes(resamples, row_bytes=24 * contexts + 64 * systems * width):
+        swap = (rng.random((size, contexts)) < 0.5).astype(np.float64)
+        given = (swap @ flat).reshape(size, systems, width)
+        for i in range(systems - 1):
+            moved = given[:, i + 1 :] - given[:, i : i + 1]
+            gaps = np.abs(finish(sums[i] + moved) - finish(sums[i + 1 :] - moved))
+            tolerance = SAME * np.maximum(abs(scores[i]), np.abs(scores[i + 1 :]))
+            least = np.abs(scores[i] - scores[i + 1 :]) - tolerance
+            hits[i, i + 1 :] += np.count_nonzero(np.isfinite(gaps) & (gaps >= least), axis=0)
+            defined[i, i + 1 :] += np.count_nonzero(np.isfinite(gaps), axis=0)
+    found = np.triu((1 + hits) / (1 + defined), k=1)
+    found += found.T
+    found[~np.isfinite(scores), :] = found[:, ~np.isfinite(scores)] = np.nan
+    np.fill_diagonal(found, np.nan)
+    return found
 
 
 def holm(pvalues: ArrayLike) -> Floats:

@@ -26,9 +26,10 @@ class Accuracy:
 
     pairs: int
     plain: float
-    calibrated: float
-    threshold: float
-    """Scores this close count as tied; chosen on this very set, so ``calibrated`` is optimistic."""
+    calibrated: float | None
+    threshold: float | None
+    """Scores this close count as tied; chosen on this very set, so ``calibrated`` is optimistic.
+    Both are None where there are too many pairs to sort."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def _units(joined: Joined, units: Units, settings: Settings) -> tuple[list[Resul
         for name in joined.order
         if name not in units.scores
     }
-    people = (units.system == settings.human_system).any()
+    people = units.of(settings.human_system).any()
     everyone = correlate_units(units, names, settings)
     systems_only = (
         correlate_units(units.without(settings.human_system), names, settings) if people else {}
@@ -180,7 +181,7 @@ def _accuracy(units: Units, name: str, known: np.ndarray) -> Accuracy | None:
     scores, human, context = units.scores[name][known], units.human[known], units.context[known]
     plain = pairwise_accuracy(scores, human, context)
     best = tie_calibrated(scores, human, context)
-    if plain is None or best.accuracy is None or best.eps is None:
+    if plain is None:
         return None
     return Accuracy(best.pairs, plain, best.accuracy, best.eps)
 

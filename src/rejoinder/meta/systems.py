@@ -20,7 +20,7 @@ from rejoinder.meta.correlate import (
     draw_counts,
     percentiles,
 )
-from rejoinder.meta.join import Floats, Ints, Units
+from rejoinder.meta.join import Floats, Ints, Units, listed
 
 FEWEST_SYSTEMS = 3
 MOST_PERMUTED = 7
@@ -39,18 +39,19 @@ def correlate_systems(
     With few systems p-values are exact: the share of all orders of the systems in which the
     correlation is at least as strong.
     """
-    systems, owner = np.unique(units.system, return_inverse=True)
+    codes, owner = np.unique(units.system, return_inverse=True)
+    systems = [units.names[code] for code in codes]
     by_item = name in units.scores
     scores = units.scores[name] if by_item else np.zeros(len(units.human))
     table = _sums(units, scores, owner, ~(np.isnan(units.human) | np.isnan(scores)), len(systems))
     human, metric = _averages(table.sum(axis=0))
     if not by_item:
-        metric = np.array([(whole or {}).get(str(system), np.nan) for system in systems])
+        metric = np.array([(whole or {}).get(system, np.nan) for system in systems])
     known = np.isfinite(human) & np.isfinite(metric)
     if known.sum() < FEWEST_SYSTEMS:
         raise TooFewSystems(
             f"it needs at least {FEWEST_SYSTEMS} systems that are rated and scored, found"
-            f" {known.sum()} ({', '.join(systems[known].tolist())})"
+            f" {known.sum()} ({listed([systems[i] for i in np.flatnonzero(known)])})"
         )
     plain = correlate(metric[known], human[known], resamples=0)
     several = by_item and len(table) > 1

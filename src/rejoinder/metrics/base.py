@@ -30,6 +30,9 @@ from rejoinder.version import __version__
 NO_REFERENCES = "no references"
 ONLY_BAD_REFERENCES = "no reference has a weight above 0"
 
+LARGEST = 1e6
+"""No parameter of a metric is meant to be larger; its powers would leave the range of floats."""
+
 Reasons = NDArray[np.object_]
 """For each item None, or the reason why it can't be scored."""
 
@@ -173,6 +176,15 @@ class SetMetric(Metric):
         if "references" in self.needs and not batch.counts.any():
             return NO_REFERENCES
         return None
+
+
+def check_range(
+    key: str, value: float, low: float, high: float = LARGEST, *, above: bool = False
+) -> None:
+    """ValueError unless a parameter lies from ``low`` (or above it) to ``high``; NaN never does."""
+    if not low <= value <= high or (above and value == low):
+        bounds = f"above {low:g} and at most {high:g}" if above else f"from {low:g} to {high:g}"
+        raise ValueError(f"{key}={value:g} is not {bounds}")
 
 
 def make_metric(spec: str | Spec) -> Metric:

@@ -70,10 +70,16 @@ class Batch:
             self.weight[chosen],
         )
 
+    def present(self) -> Batch:
+        """The same items without blank references: a text of white space is not there."""
+        return self._only(~self.table.blank[self.reference])
+
     def positive(self) -> Batch:
         """The same items without the references whose weight is not above 0: those are known
         to be no good replies, and a metric that reads no weights must not take them for such."""
-        good = self.weight > 0
+        return self._only(self.weight > 0)
+
+    def _only(self, good: NDArray[np.bool_]) -> Batch:
         if good.all():
             return self
         kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(good)])[self.first]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
@@ -25,6 +24,8 @@ from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.text.tokens import Unsplittable
 
 BATCH = 2048
+MOST_LETTERS = 2**23
+"""A batch ends with the item that goes beyond it."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,19 @@ class Scored:
 
 
 def evaluate(
-    items: Iterable[Item], metrics: Sequence[ItemMetric], *, batch_size: int = BATCH
+    items: Iterable[Item],
+    metrics: Sequence[ItemMetric],
+    *,
+    batch_size: int = BATCH,
+    strict: bool = True,
 ) -> Iterator[tuple[list[Item], list[Scored]]]:
     """Score items as they come: for each batch its items, and a result for each metric.
 
-    A metric whose tokenizer could not read a single item was given the wrong one: an error.
+    A metric whose tokenizer could not read a single item was given the wrong one: an error, if
+    ``strict``.
     """
-    source = iter(items)
     hopeless: dict[int, str | None] = dict.fromkeys(range(len(metrics)))
-    while chunk := list(islice(source, batch_size)):
+    for chunk in _chunks(items, batch_size):
         batch = Batch.of(chunk)
         results = [score_batch(metric, batch) for metric in metrics]
         yield chunk, results
@@ -64,12 +69,27 @@ def evaluate(
                 unreadable = (r for r in results[which].reasons if isinstance(r, Unsplittable))
                 hopeless[which] = hopeless[which] or next(unreadable, None)
     for which, reason in hopeless.items():
-        if reason is not None:
+        if strict and reason is not None:
             raise DataError(f"{metrics[which]}: no item could be scored: {reason}")
+
+
+def _chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Lists of items, shorter ones where texts are long: a kernel can't be interrupted."""
+    chunk: list[Item] = []
+    letters = 0
+    for item in items:
+        chunk.append(item)
+        letters += len(item.response) + sum([len(r.text) for r in item.references])
+        if len(chunk) == size or letters > MOST_LETTERS:
+            yield chunk
+            chunk, letters = [], 0
+    if chunk:
+        yield chunk
 
 
 def score_batch(metric: ItemMetric, batch: Batch) -> Scored:
     """What a metric says of a batch; items that it can't score get a reason and no value."""
+    batch = batch.present()
     had_references = batch.counts > 0
     if "weights" not in metric.needs:
         batch = batch.positive()
@@ -80,6 +100,9 @@ def score_batch(metric: ItemMetric, batch: Batch) -> Scored:
     some = batch if whole else batch.take(keep)
     rows = metric.rows(some) if len(keep) else np.zeros((0, 0))
     values = metric.values(rows) if len(keep) else np.zeros(0)
+    if not np.isfinite(values).all():
+        wrong = batch.items[keep[np.argmin(np.isfinite(values))]].id
+        raise FloatingPointError(f"{metric} gave the item '{wrong}' a score that is no number")
     if whole:
         return Scored(metric, values, rows, reasons)
     all_values = np.full(len(batch), np.nan)
@@ -106,7 +129,7 @@ def judge_sets(items: Sequence[Item], metrics: Sequence[SetMetric]) -> list[Judg
     by_system: dict[str, dict[str, list[int]]] = {}
     for number, item in enumerate(items):
         by_system.setdefault(item.system, {}).setdefault(item.group, []).append(number)
-    whole = Batch.of(items).positive()
+    whole = Batch.of(items).present().positive()
     return [
         _judge_system(metric, system, groups, whole)
         for metric in metrics

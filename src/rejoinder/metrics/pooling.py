@@ -17,6 +17,9 @@ import numpy as np
 from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.spec import Spec
 
+MOST = 10**6
+"""The largest k of ``top(k)``."""
+
 Stats = Callable[[Batch], Floats]
 Finish = Callable[[Floats], Floats]
 
@@ -33,7 +36,7 @@ class Pooling:
                 return cls("all")
             case Spec("max" | "mean" as kind, ()):
                 return cls(kind)
-            case Spec("top", (("k", int(k)),)) if k >= 1 and not isinstance(k, bool):
+            case Spec("top", (("k", int(k)),)) if 1 <= k <= MOST and not isinstance(k, bool):
                 return cls("top", k)
         choices = "all, max, mean or top(k)" if own_form else "max, mean or top(k)"
         raise ValueError(f"refs={refs} is not {choices}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
+
 from rejoinder.items import Item, Score
 from rejoinder.metrics.evaluate import Judged, Scored
 from rejoinder.metrics.request import Request
@@ -17,7 +19,7 @@ def item_scores(
     columns = []
     for request, result in zip(asked, results, strict=True):
         signature = request.metric.signature()
-        named = result.metric.ingredients(result.rows) if parts else {}
+        named = _parts(result) if parts else [None] * len(items)
         columns.append((request.label, signature, result.values.tolist(), result.reasons, named))
     return [
         Score(
@@ -25,14 +27,22 @@ def item_scores(
             metric=label,
             value=values[i] if reasons[i] is None else None,
             signature=signature,
-            parts={k: float(v[i]) for k, v in named.items()}
-            if named and reasons[i] is None
-            else None,
+            parts=named[i],
             unscored=None if reasons[i] is None else str(reasons[i]),
         )
         for i, item in enumerate(items)
         for label, signature, values, reasons, named in columns
     ]
+
+
+def _parts(result: Scored) -> list[dict[str, float] | None]:
+    """The ingredients of each score; what is unscored has none."""
+    found: list[dict[str, float] | None] = [None] * len(result.values)
+    scored = np.flatnonzero(result.scored)
+    named = result.metric.ingredients(result.rows[scored]) if scored.size else {}
+    for row, place in enumerate(scored.tolist() if named else []):
+        found[place] = {name: float(values[row]) for name, values in named.items()}
+    return found
 
 
 def set_scores(asked: Sequence[Request], judged: Sequence[Judged]) -> list[Score]:

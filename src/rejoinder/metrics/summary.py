@@ -16,12 +16,14 @@ import numpy as np
 
 from rejoinder.items import Item
 from rejoinder.metrics.base import ItemMetric
-from rejoinder.metrics.batch import Floats
+from rejoinder.metrics.batch import Floats, Ints
 from rejoinder.metrics.evaluate import Scored
 
 SEED = 12345
 RESAMPLES = 1000
 CONFIDENCE = 0.95
+BLOCK = 2048
+"""How many resamples are drawn at a time."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Summarizer:
         from rejoinder.kernels.poisson import poisson_counts
 
         keys = np.fromiter((_key(item.group) for item in items), np.uint64, len(items))
-        counts = poisson_counts(keys, self.resamples, self.seed)
+        waiting: list[tuple[Floats, Ints, Floats]] = []
         by_system: dict[str, list[int]] = {}
         for number, item in enumerate(items):
             by_system.setdefault(item.system, []).append(number)
@@ -96,10 +98,15 @@ class Summarizer:
                 if len(tally.contexts) < 2:
                     tally.contexts.update(np.unique(keys[chosen])[:2].tolist())
                 rows = np.column_stack([result.rows, result.values, scored])[chosen]
-                again = counts[chosen].T.astype(np.float64) @ rows
                 total = rows.sum(axis=0)
                 tally.total = total if tally.total is None else tally.total + total
-                tally.resampled = again if tally.resampled is None else tally.resampled + again
+                if tally.resampled is None:
+                    tally.resampled = np.zeros((self.resamples, len(total)))
+                waiting.append((tally.resampled, chosen, rows))
+        for first in range(0, self.resamples, BLOCK):
+            counts = poisson_counts(keys, min(BLOCK, self.resamples - first), self.seed, first)
+            for resampled, chosen, rows in waiting:
+                resampled[first : first + BLOCK] += counts[chosen].T.astype(np.float64) @ rows
 
     def summaries(self) -> list[Summary]:
         """A row for every metric and system, metrics in the order in which they were asked."""

@@ -54,6 +54,7 @@ def annotator_facts(humans: Humans) -> str:
     facts += [] if humans.identified else ["not identified"]
     facts += [] if humans.kappa is None else [f"Cohen's kappa {number(humans.kappa, 3)}"]
     facts += [] if humans.alpha is None else [f"Krippendorff's alpha {number(humans.alpha, 3)}"]
+    facts += [] if humans.left_out is None else [humans.left_out]
     return ", ".join(facts)
 
 

@@ -13,6 +13,9 @@ from rejoinder.metrics.base import Metric
 from rejoinder.metrics.evaluate import Judged
 from rejoinder.metrics.summary import Estimate, Summary
 
+MOST_PAIRS = 30
+"""How many pairs of systems are printed."""
+
 
 class PlainTable(Table):
     """A table whose cells may hold anything that stands in somebody's data."""
@@ -145,7 +148,9 @@ def pairs_table(ranking: Ranking) -> Table:
         right=[2, 3, 4, 5],
         title="p by bootstrap, by randomisation, and that adjusted for all pairs",
     )
-    for pair in ranking.pairs:
+    if (more := len(ranking.pairs) - MOST_PAIRS) > 0:
+        table.caption, table.caption_justify = f"… {more:,} more pairs: --json", "left"
+    for pair in ranking.pairs[:MOST_PAIRS]:
         table.add_row(
             pair.better,
             pair.worse,

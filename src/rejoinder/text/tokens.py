@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rejoinder.text.scripts import unsplit
 from rejoinder.text.tokenizers.base import Encoded, Ints, Tokenizer, starts_of
@@ -79,6 +81,11 @@ class TextTable:
     texts: list[str]
     _tokens: dict[tuple[Tokenizer, bool], Tokens] = field(default_factory=dict)
     _characters: dict[bool, Characters] = field(default_factory=dict)
+
+    @cached_property
+    def blank(self) -> NDArray[np.bool_]:
+        """Which texts are nothing but white space."""
+        return np.array([not text or text.isspace() for text in self.texts], dtype=bool)
 
     def tokens(self, tokenizer: Tokenizer, lower: bool = False) -> Tokens:
         key = tokenizer, lower

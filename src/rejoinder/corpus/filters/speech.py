@@ -100,7 +100,6 @@ def classifier():  # type: ignore[no-untyped-def]
         import pycld2
     except ImportError:
         raise MissingExtra(
-            "the language filter needs pycld2: pip install 'rejoinder[logs]', "
-            "or leave the classifier out"
+            "the language filter needs pycld2: pip install pycld2, or leave the classifier out"
         ) from None
     return pycld2

@@ -78,7 +78,5 @@ def _file(path: str) -> str:
         return path
     spec = find_spec("chitchat_dataset")
     if spec is None or spec.origin is None:
-        raise MissingExtra(
-            "the package chitchat-dataset is not here: pip install 'rejoinder[chitchat]'"
-        )
+        raise MissingExtra("the package chitchat-dataset is not here: pip install chitchat-dataset")
     return str(Path(spec.origin).with_name("dataset.json"))

@@ -25,7 +25,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import SetMetric
+from rejoinder.metrics.base import SetMetric, check_range
 from rejoinder.metrics.batch import Batch, Ints
 from rejoinder.metrics.tokenized import Tokenized
 
@@ -40,8 +40,7 @@ class TokenizedSet(Tokenized, SetMetric):
 
     def __post_init__(self) -> None:
         _ = self.tokenizer
-        if not 1 <= self.n <= 16:
-            raise ValueError(f"n={self.n} is not from 1 to 16")
+        check_range("n", self.n, 1, 16)
 
     def reason(self, batch: Batch) -> str | None:
         problems = self.tokens(batch).problems

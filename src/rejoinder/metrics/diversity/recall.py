@@ -6,15 +6,15 @@ for the outputs y of a system to a context c, and the references r of that conte
 reference the output that comes nearest to it. ``d`` is any metric of a reply and a reference.
 
 Choices: the references are those of all items of the set, each distinct text once (where it
-has several weights, the first counts). A reference that ``d`` can't compare with any output is
+has several weights, the highest counts). A reference that ``d`` can't compare with any output is
 left out; if that is so for all, the set has no value. A system's value is the mean over its
 contexts.
 
->>> from rejoinder.items import Item, Reference
->>> from rejoinder.metrics.evaluate import judge_sets
->>> known = [Reference(text="i see a dog"), Reference(text="no")]
->>> items = [Item(id="a", response="i see", references=known), Item(id="b", response="no")]
->>> [round(judged.value, 4) for judged in judge_sets(items, [Recall(d=Spec("rouge-l"))])]
+>>> import rejoinder
+>>> known = ["i see a dog", "no"]
+>>> shared = {"context": ["hm?"], "references": known}
+>>> items = [{"id": r, "response": r, **shared} for r in ("i see", "no")]
+>>> [round(judged.value, 4) for judged in rejoinder.diversity(items, ["recall(d=rouge-l)"])]
 [0.8333]
 """
 

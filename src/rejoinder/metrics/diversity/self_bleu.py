@@ -7,12 +7,13 @@ The lower, the more diverse. It takes no references, but at least two replies to
 ``bleu``).
 
 Choices: the mean of the replies' own BLEU scores, as in Zhu et al.; a system's value is the
-mean over its contexts. A reply that occurs twice is its own best reference: 1.
+mean over its contexts. A reply that occurs twice is its own best reference: 1. A
+context with a reply without words has no value.
 
->>> from rejoinder.items import Item
->>> from rejoinder.metrics.evaluate import judge_sets
->>> items = [Item(id="a", response="i see a dog"), Item(id="b", response="i see a cat")]
->>> [judged.value for judged in judge_sets(items, [SelfBleu(n=1)])]
+>>> import rejoinder
+>>> replies = ["i see a dog", "i see a cat"]
+>>> items = [{"id": r, "context": ["hm?"], "response": r} for r in replies]
+>>> [judged.value for judged in rejoinder.diversity(items, ["self-bleu(n=1)"])]
 [0.75]
 """
 
@@ -65,6 +66,13 @@ class SelfBleu(TokenizedSet):
 
     def _signed(self, key: str) -> str:
         return self.bleu._signed(key)
+
+    def reason(self, batch: Batch) -> str | None:
+        """A reply without words is like no other, and would pass for diverse."""
+        if (found := super().reason(batch)) is not None:
+            return found
+        empty = int((self.tokens(batch).lengths[batch.reply] == 0).sum())
+        return f"a reply without words ({empty} of {len(batch)} replies)" if empty else None
 
     def measure(self, batch: Batch) -> float:
         count = len(batch)

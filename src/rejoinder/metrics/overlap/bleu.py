@@ -33,7 +33,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import OverlapMetric
+from rejoinder.metrics.base import OverlapMetric, check_range
 from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.spec import Spec
 
@@ -57,13 +57,14 @@ class Bleu(OverlapMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= self.n <= 16:
-            raise ValueError(f"n={self.n} is not from 1 to 16")
+        check_range("n", self.n, 1, 16)
         for key, known in (("smooth", (*SMOOTHING,)), ("bp", PENALTIES), ("short", SHORT)):
             if getattr(self, key) not in known:
                 raise ValueError(f"{key}={getattr(self, key)} is not one of {', '.join(known)}")
-        if self.smooth_value is not None and self.smooth_value <= 0:
-            raise ValueError(f"smooth_value={self.smooth_value:g} is not above 0")
+        if self.smooth == "nist":  # below 1, a zero would count more than a match
+            check_range("smooth_value", self._amount, 1, 1000)
+        elif self.smooth_value is not None:
+            check_range("smooth_value", self.smooth_value, 0, 1000, above=True)
         if self.smooth_value is not None and self.smooth == "none":
             raise ValueError("smooth_value has no meaning with smooth=none")
 

@@ -29,7 +29,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import ItemMetric
+from rejoinder.metrics.base import ItemMetric, check_range
 from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.text.tokenizers.base import Tokenizer
 from rejoinder.text.tokens import Tokens
@@ -50,12 +50,9 @@ class Chrf(ItemMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= self.n <= 16:
-            raise ValueError(f"n={self.n} is not from 1 to 16")
-        if not 0 <= self.words <= 16:
-            raise ValueError(f"words={self.words} is not from 0 to 16")
-        if not 0 < self.beta < np.inf:
-            raise ValueError(f"beta={self.beta:g} is not above 0")
+        check_range("n", self.n, 1, 16)
+        check_range("words", self.words, 0, 16)
+        check_range("beta", self.beta, 0, above=True)
 
     def stats(self, batch: Batch) -> Floats:
         """Matches, n-grams of the reply, n-grams of the reference, by order each."""

@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import MissingExtra
-from rejoinder.metrics.base import OverlapMetric
+from rejoinder.metrics.base import OverlapMetric, check_range
 from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.spec import did_you_mean
 
@@ -64,11 +64,9 @@ class Meteor(OverlapMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("alpha", "gamma"):
-            if not 0 <= getattr(self, key) <= 1:
-                raise ValueError(f"{key}={getattr(self, key):g} is not from 0 to 1")
-        if not 0 <= self.beta < np.inf:
-            raise ValueError(f"beta={self.beta:g} is not 0 or above")
+        check_range("alpha", self.alpha, 0, 1)
+        check_range("gamma", self.gamma, 0, 1)
+        check_range("beta", self.beta, 0)
         if self.synonyms not in SYNONYMS:
             raise ValueError(f"synonyms={self.synonyms} is not one of {', '.join(SYNONYMS)}")
         if self.stem != "none":

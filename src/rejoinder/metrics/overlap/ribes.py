@@ -36,7 +36,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import OverlapMetric
+from rejoinder.metrics.base import OverlapMetric, check_range
 from rejoinder.metrics.batch import Batch, Floats
 
 
@@ -51,9 +51,8 @@ class Ribes(OverlapMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("alpha", "beta"):
-            if not 0 <= getattr(self, key) < np.inf:
-                raise ValueError(f"{key}={getattr(self, key):g} is not 0 or above")
+        check_range("alpha", self.alpha, 0)
+        check_range("beta", self.beta, 0)
 
     def stats(self, batch: Batch) -> Floats:
         """The value, its three factors, and 1: RIBES is averaged over items."""

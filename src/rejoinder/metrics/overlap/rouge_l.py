@@ -5,7 +5,7 @@
 
 A common subsequence keeps the order of the words, but other words may stand in between.
 
-Choices: β = 1, as the rouge-score package has it (a larger β favours recall). A side without
+Choices: β = 1, as the rouge-score package has it (a larger β favours recall). A reply without
 tokens, or nothing in common, is 0. Over several items ROUGE is reported as the mean of their
 scores, so that is the corpus value. The rouge-score package drops everything but a-z and 0-9
 before it compares, and so gives two identical Japanese texts 0; here ``tok`` and ``lower``
@@ -26,7 +26,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import OverlapMetric
+from rejoinder.metrics.base import OverlapMetric, check_range
 from rejoinder.metrics.batch import Batch, Floats
 
 
@@ -39,8 +39,7 @@ class RougeL(OverlapMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.beta < np.inf:
-            raise ValueError(f"beta={self.beta:g} is not above 0")
+        check_range("beta", self.beta, 0, above=True)
 
     def stats(self, batch: Batch) -> Floats:
         """Precision, recall, F, and 1: averages over items are all that ROUGE reports."""

@@ -10,8 +10,7 @@ Choices: ``norm=longer`` divides by the longer of the two texts, which keeps NL 
 ``norm=reference`` is the classical word error rate, edits per word of the reference; that can
 exceed 1, and is cut off there, so that the similarity keeps its range. Over several items,
 edits and lengths are added up before they are divided (and only then cut off), as word error
-rates are reported. Two empty texts are equal: 1. A reply to an empty reference is all error,
-whatever its length.
+rates are reported. An empty reply is all error.
 
 >>> import rejoinder
 >>> rejoinder.score_one("wer(tok=whitespace)", "i see a dog", ["i saw a big dog"])

@@ -17,7 +17,8 @@ class Intl(Tokenizer):
     >>> Intl().tokenize(["«C'est 3,50 €», dit-il."])
     [['«', 'C', "'", 'est', '3,50', '€', '»', ',', 'dit', '-', 'il', '.']]
 
-    As in mteval, punctuation between a digit and the end of the text stays on the digit. The
+    As in mteval, punctuation between a digit and the end of the text stays on the digit; white
+    space at the end is no part of the text, as sacreBLEU has it. The
     rules run once over all texts together, with a line break between two texts that no rule
     reads, so the tokens are those of the texts one by one.
     """
@@ -25,7 +26,7 @@ class Intl(Tokenizer):
     longest_word: ClassVar[int | None] = 3
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        joined = "".join([text.replace("\n", " ") + "\n" for text in texts])
+        joined = "".join([text.rstrip().replace("\n", " ") + "\n" for text in texts])
         for substitute, replacement in _rules():
             joined = substitute(replacement, joined)
         return [line.split() for line in joined.split("\n")[:-1]]

@@ -1,7 +1,7 @@
 """``13a``: the tokenizer of NIST's mteval-v13a script, which most published BLEU scores use.
 
 Every ASCII mark but ' - . , stands alone; . and , stand alone unless they are inside a number;
-- stands alone after a digit.
+- stands alone after a digit. White space at the end of a text is dropped first, as sacreBLEU does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Mteval13a(SpanTokenizer):
     def prepare(self, texts: Sequence[str]) -> Sequence[str]:
         return [
             _plain(text) if "&" in text or "\n" in text or "<skipped>" in text else text
-            for text in texts
+            for text in map(str.rstrip, texts)
         ]
 
     def spans(self, codes: Codes, starts: Ints) -> tuple[Ints, Ints, Ints]:

@@ -572,21 +572,3 @@ def test_a_worker_lost_in_the_middle(engine: Engine, cluster: Cluster, tmp_path:
     assert got.to_pylist() == numbers(16).to_pylist()
     begun = [note.name.split("-")[0] for note in tmp_path.iterdir()]
     assert len(begun) > len(set(begun)) == 16  # the killed task was begun again
-
-
-@on_cluster
-def test_all_workers_lost(
-    engine: Engine, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Last of all. Spark would wait for ever."""
-    monkeypatch.setattr("rejoinder.engine.spark.START", 3.0)
-
-    def kill() -> None:
-        until(lambda: list(tmp_path.iterdir()))
-        cluster.kill(0)
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    with pytest.raises(ResourceError, match=r"lost the Spark master spark://.* or all its workers"):
-        engine.map("lost", "SELECT * FROM source", Noted(tmp_path, seconds=0.5), NUMBERS)
-    killer.join()

@@ -17,7 +17,7 @@ TURN_END = "\x1f"
 """Between the turns of a context that serves as its own name; no text has it inside."""
 
 
-class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
+class Reference(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A reply that is known, or thought, to fit the context."""
 
     text: str

@@ -112,10 +112,10 @@ def test_one_context_has_no_interval() -> None:
 
 
 def test_long_texts_make_short_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rejoinder.metrics.evaluate.MOST_LETTERS", 50)
+    monkeypatch.setattr("rejoinder.metrics.evaluate.MOST_LETTERS", 25)
     metric = make_metric("rouge-l")
     assert isinstance(metric, ItemMetric)
-    some = items(10)  # 22 letters each, so that the third goes beyond 50
+    some = items(10)  # replies of 11 letters, so that the third goes beyond 25
     sizes = [len(batch) for batch, _ in evaluate(some, [metric])]
     assert sizes == [3, 3, 3, 1]
 

@@ -23,7 +23,7 @@ from rejoinder.metrics.base import (
 from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.text.tokens import Unsplittable
 
-BATCH = 2048
+BATCH = 8192
 MOST_LETTERS = 2**23
 """A batch ends with the item that goes beyond it."""
 
@@ -74,12 +74,12 @@ def evaluate(
 
 
 def _chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Lists of items, shorter ones where texts are long: a kernel can't be interrupted."""
+    """Lists of items, shorter ones where replies are long: a kernel can't be interrupted."""
     chunk: list[Item] = []
     letters = 0
     for item in items:
         chunk.append(item)
-        letters += len(item.response) + sum([len(r.text) for r in item.references])
+        letters += len(item.response)
         if len(chunk) == size or letters > MOST_LETTERS:
             yield chunk
             chunk, letters = [], 0

@@ -63,7 +63,8 @@ def _problems(tokenizer: Tokenizer, texts: Sequence[str], made: Encoded) -> dict
     }
     if longest is None:
         return problems
-    too_long = [i for i, word in enumerate(made.words) if unsplit([word], longest)]
+    foreign = [(i, word) for i, word in enumerate(made.words) if not word.isascii()]
+    too_long = [i for i, word in foreign if unsplit([word], longest)]
     places = np.flatnonzero(np.isin(made.ids, too_long)) if too_long else np.zeros(0, np.int64)
     for number in np.unique(np.searchsorted(made.starts, places, side="right") - 1).tolist():
         ids = made.ids[made.starts[number] : made.starts[number + 1]]

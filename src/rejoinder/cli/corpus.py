@@ -91,8 +91,8 @@ def corpus(
     show(flow_table(account))
     show(account_table(account))
     say(f"{output}, {beside(output, 'manifest.json').name}")
-    if account.rejects:
-        say(f"bad records: {beside(output, 'rejects.jsonl')}")
+    if (rejects := beside(output, "rejects.jsonl")).exists():
+        say(f"bad records: {rejects}")
 
 
 def _settings(

@@ -146,7 +146,8 @@ def _run(
         turns = (turn for path in settings.exclude for turn in last_turns(path))
         mark = MarkLeaks(Fingerprint.of(turns))
         ordered = "SELECT * FROM named ORDER BY response_id, utterance_id"
-        engine.map("marked", ordered, mark, MARKED, resume_key=f"{key}-leaks")
+        # nothing is resumed: the key names the excluded files, not what stands in them
+        engine.map("marked", ordered, mark, MARKED)
     else:
         engine.view("marked", "SELECT *, CAST(NULL AS STRING) AS leak FROM named")
     engine.view(

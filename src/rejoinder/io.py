@@ -44,6 +44,12 @@ _MEANINGS = {"str": "text", "int": "a whole number", "float": "a number", "bool"
 _MEANINGS |= {"object": "an object", "array": "a list", "null": "null"}
 
 
+def open_stdin() -> IO[bytes]:
+    if sys.stdin is None:
+        raise UsageError("stdin is closed; give the name of a file instead of -")
+    return sys.stdin.buffer
+
+
 class JsonLines:
     """The records of one JSONL file, with their line numbers."""
 
@@ -86,9 +92,7 @@ class JsonLines:
 
     def _open(self, stack: contextlib.ExitStack) -> IO[bytes]:
         if self.path == "-":
-            if sys.stdin is None:
-                raise UsageError("stdin is closed; give the name of a file instead of -")
-            return sys.stdin.buffer
+            return open_stdin()
         try:
             raw = stack.enter_context(open(self.path, "rb"))
         except OSError as error:

@@ -34,6 +34,17 @@ def test_logs_to_pairs(run: Run, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["pairs"] == len(truth.pairs)
 
 
+def test_stdin_is_a_log_like_any_other(run: Run, tmp_path: Path) -> None:
+    """Next to a second input, too: each is read by a process of its own."""
+    one, other = "did you sleep well\tyes, very well\n", "how was school today\tboring as ever\n"
+    (tmp_path / "log.tsv").write_text(one)
+    done = run("corpus", "-", "log.tsv", "-f", "tsv", "-o", "p.parquet", stdin=other.encode())
+    assert done.returncode == 0, done.stderr
+    pairs = pq.read_table(tmp_path / "p.parquet").to_pylist()
+    assert {pair["utterance"] for pair in pairs} == {"did you sleep well", "how was school today"}
+    assert {path.name for path in tmp_path.iterdir()} == {"log.tsv", "p.parquet", "p.manifest.json"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [

@@ -423,7 +423,8 @@ def test_real_files(data: Path, spec: str, path: str, dialogues: int, turns: int
 
 
 def test_chitchat_package() -> None:
-    dataset = pytest.importorskip("chitchat_dataset")
+    import chitchat_dataset as dataset
+
     typed = [u for _, m in _chitchat(dataset) for part in m for u in part]
     assert len(typed) == 258_145
     reader = READERS.make("chitchat")

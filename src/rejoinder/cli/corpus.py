@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def corpus(
-    logs: Annotated[list[str], typer.Argument(metavar="LOGS…", help="Files; .gz and .zst too.")],
+    logs: Annotated[
+        list[str], typer.Argument(metavar="LOGS…", help="Files; .gz and .zst too; - is stdin.")
+    ],
     format: Annotated[
         str, typer.Option("--format", "-f", metavar="NAME", help="See 'rejoinder ls'.")
     ],

@@ -30,7 +30,7 @@ from rejoinder.corpus.threads import Threads
 from rejoinder.engine import Engine, open_engine
 from rejoinder.engine.base import Progress
 from rejoinder.errors import DataError
-from rejoinder.io import open_output
+from rejoinder.io import open_output, open_stdin
 from rejoinder.version import __version__
 
 NAMED = pa.schema([PAIRS.field(name) for name in PAIRS.names if name not in ("responses", "split")])
@@ -93,8 +93,10 @@ def make_pairs(
     on_progress: Progress | None = None,
 ) -> Account:
     """Write ``output`` (Parquet), its manifest and its rejects; returns the account."""
-    chunks = [chunk for path in inputs for chunk in settings.reader.chunk(path)]
-    digests = {path: _digest(path) for path in inputs}
+    spooled = output.with_name(f".{output.name}.stdin")
+    paths = [_spool(spooled) if path == "-" else path for path in dict.fromkeys(inputs)]
+    chunks = [chunk for path in paths for chunk in settings.reader.chunk(path)]
+    digests = {path: _digest(path) for path in paths}
     work = output.with_name(f".{output.name}.work")
     key, salt = _open_work(work, settings, digests)
     options = {"memory": memory} if engine == "duckdb" else {}
@@ -110,6 +112,7 @@ def make_pairs(
     with open_output(beside(output, "manifest.json")) as stream:
         stream.write(json.dumps(manifest, indent=2, ensure_ascii=False).encode() + b"\n")
     shutil.rmtree(work, ignore_errors=True)
+    spooled.unlink(missing_ok=True)
     return account
 
 
@@ -225,8 +228,15 @@ def _set_rejects_aside(engine: Engine, output: Path, strict: bool) -> None:
             stream.write(record.encode("utf-8", "surrogatepass") + b"\n")
 
 
+def _spool(path: Path) -> str:
+    """Stdin as a file: several processes, and a second run, can read that."""
+    with open_output(path) as stream:
+        shutil.copyfileobj(open_stdin(), stream)
+    return str(path)
+
+
 def _digest(path: str) -> str:
-    """A file by its content; what is no file (a package, stdin) by its name."""
+    """A file by its content; what is no file (a package) by its name."""
     if not Path(path).is_file():
         return path
     digest = hashlib.sha256()

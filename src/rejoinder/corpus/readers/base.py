@@ -78,12 +78,9 @@ class Reader(ABC):
 
     def chunk(self, path: str, size: int = CHUNK) -> list[Chunk]:
         """How an input is cut for several processes; an input that cannot be read raises."""
-        if is_plain(path):
-            if self.splittable:
-                return cut(path, size)
-            open_raw(path).close()
-        elif path != "-":
-            open_raw(path).close()
+        if self.splittable and is_plain(path):
+            return cut(path, size)
+        open_raw(path).close()
         return [Chunk(path)]
 
     def records(self, chunk: Chunk) -> Iterator[Post]:

@@ -20,7 +20,7 @@ from rejoinder.corpus.readers.times import BadTime, microseconds
 from rejoinder.errors import MissingExtra
 from rejoinder.io import explain
 
-PACKAGE = frozenset({"-", "package", "chitchat", "chitchat-dataset"})
+PACKAGE = frozenset({"package", "chitchat", "chitchat-dataset"})
 """The inputs that mean the installed package."""
 
 

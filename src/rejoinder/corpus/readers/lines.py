@@ -53,7 +53,7 @@ def beginning(raw: bytes) -> str:
 
 def is_plain(path: str) -> bool:
     """Whether bytes of the file are bytes of its lines."""
-    return not (path == "-" or path.endswith((".gz", ".zst")))
+    return not path.endswith((".gz", ".zst"))
 
 
 def open_raw(path: str) -> IO[bytes]:
@@ -164,7 +164,7 @@ class Lines:
 
 def _blocks(chunk: Chunk, stack: ExitStack) -> Iterator[bytes]:
     """The (decompressed) bytes of a chunk."""
-    raw = sys.stdin.buffer if chunk.path == "-" else stack.enter_context(open_raw(chunk.path))
+    raw = stack.enter_context(open_raw(chunk.path))
     if chunk.path.endswith(".gz"):
         return _decompress(raw, lambda: zlib.decompressobj(31))
     if chunk.path.endswith(".zst"):

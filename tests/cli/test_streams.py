@@ -7,6 +7,7 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -119,6 +120,21 @@ def test_a_hang_up_ends_the_run_unless_nohup_says_no(tmp_path: Path, ignored: bo
     assert process.wait(timeout=60) == (0 if ignored else 128 + signal.SIGHUP)
     left = {"items.jsonl", "scores.jsonl"} if ignored else {"items.jsonl"}
     assert set(os.listdir(tmp_path)) == left
+
+
+def test_a_signal_that_a_library_swallows_comes_again() -> None:
+    """ctypes drops exceptions of its callbacks, as compilers' callbacks do."""
+    code = """
+import ctypes, os, signal, time
+from rejoinder.cli import main
+main.CLEANING_UP = 1
+signal.signal(signal.SIGTERM, main._leave)
+ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGTERM) or time.sleep(0.1))()
+print("swallowed", flush=True)
+time.sleep(60)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=50)
+    assert (done.stdout, done.returncode) == (b"swallowed\n", 128 + signal.SIGTERM)
 
 
 @pytest.mark.parametrize(

@@ -6,33 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from by_hand import corpus, rows, value
 
 from rejoinder.errors import MissingExtra
-from rejoinder.items import Item, Reference
-from rejoinder.metrics.base import ItemMetric, make_metric
-from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.base import make_metric
 from rejoinder.metrics.overlap import meteor
-
-
-def rows(spec: str, *pairs: tuple[str, str]) -> tuple[ItemMetric, np.ndarray]:
-    """The metric, and a row of statistics for each (reply, reference)."""
-    items = [
-        Item(id=str(i), response=reply, references=[Reference(text=reference)])
-        for i, (reply, reference) in enumerate(pairs)
-    ]
-    [(_, [scored])] = evaluate(items, [make_metric(spec)])
-    return scored.metric, scored.rows
-
-
-def value(spec: str, reply: str, reference: str) -> float:
-    metric, statistics = rows(spec, (reply, reference))
-    return float(metric.values(statistics)[0])
-
-
-def corpus(spec: str, *pairs: tuple[str, str]) -> float:
-    metric, statistics = rows(spec, *pairs)
-    return float(metric.values(statistics.sum(axis=0)))
-
 
 METEOR = "meteor(tok=whitespace)"
 STRICT = "meteor(perfect=false,tok=whitespace)"

@@ -48,18 +48,30 @@ _CLICK_ERROR: type[Exception] = next(
 )
 
 
+CLEANING_UP = 10
+"""Seconds after which a signal is raised once more, if the process still lives."""
+
+
 def main() -> None:
     """The entry point of the ``rejoinder`` command."""
     # a polite kill cleans up like an interrupt: no half-written file stays behind
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup wants to live on
-            signal.signal(number, lambda number, _: sys.exit(128 + number))
+            signal.signal(number, _leave)
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what an old terminal can't show becomes a ?
             stream.reconfigure(errors="replace")
     sys.exit(run())
+
+
+def _leave(number: int, _: object) -> None:
+    """Exit by exception. Where the signal met a callback of a library, such as a compiler's,
+    the exception is swallowed there: then once more, when cleaning up should be over."""
+    signal.signal(signal.SIGALRM, lambda *_: _leave(number, None))
+    signal.alarm(CLEANING_UP)
+    sys.exit(128 + number)
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -27,7 +27,8 @@ unit: $(VENV)/dev
 	$(BIN)/pytest -n 2 --dist loadgroup -q
 
 bench: $(VENV)/dev
-	for file in bootstrap cleaning corpus overlap pair_metrics streaming tokenizers; do \
+	for file in bertscore bootstrap cleaning corpus encoding overlap pair_metrics retrieval \
+	  streaming tokenizers vectors; do \
 	  $(BIN)/python benchmarks/$$file.py || exit 1; done
 
 $(VENV)/bin/python:

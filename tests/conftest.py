@@ -7,6 +7,7 @@ that somebody without the data can still work on the project.
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,12 @@ DATA = Path(os.environ.get("REJOINDER_DATA") or ROOT.parent / "shared" / "data")
 if DATA.is_dir():
     # programs under test find the data as a user's would
     os.environ["REJOINDER_DATA"] = str(DATA)
+
+
+if "REJOINDER_CACHE" not in os.environ:
+    # vectors of texts are shared by all test processes, and gone with the first of them
+    _cache = tempfile.TemporaryDirectory(prefix="rejoinder-cache-")
+    os.environ["REJOINDER_CACHE"] = _cache.name
 
 
 @pytest.fixture(scope="session")

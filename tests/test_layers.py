@@ -19,9 +19,11 @@ LAYERS = [
     {"text"},
     {"datasets", "examples", "engine"},
     {"corpus"},
-    {"metrics"},
+    {"encode"},
+    {"retrieve", "learn"},
+    {"metrics", "systems"},
     {"meta"},
-    {"report", "api"},
+    {"report", "api", "recipe"},
     {"cli"},
 ]
 

@@ -65,6 +65,7 @@ class Registry(Generic[T]):
 
 _OVERLAP = "rejoinder.metrics.overlap"
 _DIVERSITY = "rejoinder.metrics.diversity"
+_EMBEDDING = "rejoinder.metrics.embedding"
 
 METRICS: Registry[Any] = Registry(
     kind="metric",
@@ -81,6 +82,13 @@ METRICS: Registry[Any] = Registry(
         "entropy": f"{_DIVERSITY}.entropy:Entropy",
         "self-bleu": f"{_DIVERSITY}.self_bleu:SelfBleu",
         "recall": f"{_DIVERSITY}.recall:Recall",
+        "embedding-average": f"{_EMBEDDING}.average:EmbeddingAverage",
+        "vector-extrema": f"{_EMBEDDING}.extrema:VectorExtrema",
+        "greedy-matching": f"{_EMBEDDING}.greedy:GreedyMatching",
+        "vector-pool": f"{_EMBEDDING}.pool:VectorPool",
+        "sentence-cosine": f"{_EMBEDDING}.sentence:SentenceCosine",
+        "bertscore": f"{_EMBEDDING}.bertscore:BertScore",
+        "vbertscore": "rejoinder.metrics.weighted.vbertscore:VBertScore",
     },
 )
 
@@ -116,5 +124,32 @@ READERS: Registry[Any] = Registry(
         "chitchat": f"{_READERS}.chitchat:Chitchat",
         "self-dialogue": f"{_READERS}.self_dialogue:SelfDialogue",
         "real-persona-chat": f"{_READERS}.real_persona_chat:RealPersonaChat",
+    },
+)
+
+RETRIEVERS: Registry[Any] = Registry(
+    kind="retriever",
+    group="rejoinder.retrievers",
+    builtin={
+        "bm25": "rejoinder.retrieve.sparse:Bm25",
+        "tfidf": "rejoinder.retrieve.sparse:TfIdf",
+        "vectors": "rejoinder.retrieve.dense:StaticVectors",
+        "encoder": "rejoinder.retrieve.dense:SentenceVectors",
+    },
+)
+
+_SYSTEMS = "rejoinder.systems"
+
+SYSTEMS: Registry[Any] = Registry(
+    kind="dialogue system",
+    group="rejoinder.systems",
+    builtin={
+        "c-bm25": f"{_SYSTEMS}.retrieval:CBm25",
+        "c-tfidf": f"{_SYSTEMS}.retrieval:CTfIdf",
+        "ir-status": f"{_SYSTEMS}.retrieval:IrStatus",
+        "ir-response": f"{_SYSTEMS}.retrieval:IrResponse",
+        "random": f"{_SYSTEMS}.controls:RandomReply",
+        "parrot": f"{_SYSTEMS}.controls:Parrot",
+        "dull": f"{_SYSTEMS}.controls:Dull",
     },
 )

@@ -1,6 +1,7 @@
 """What holds for every registered metric, none of them named.
 
-A metric that is added to the registry is tested here without a further line.
+A metric that is added to the registry is tested here without a further line. Scores are compared
+exactly, except by what a metric says that its arithmetic may move (``tolerance``).
 """
 
 from __future__ import annotations
@@ -41,13 +42,33 @@ by_name = pytest.mark.parametrize("metric", variants(), ids=str)
 
 word = st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "cats", ".", "猫", "I'm"])
 text = st.lists(word, max_size=9).map(" ".join)
-references = st.lists(
-    st.builds(Reference, text, weight=st.none() | st.floats(-1, 1, allow_subnormal=False)),
-    max_size=4,
+few_texts = st.sampled_from(
+    (
+        *("", "the", ".", "猫", "I'm", "mat", "a cat", "the the the cat", "I'm 猫 . cats"),
+        *("the cat sat on a mat .", "cats sat on the mat .", "on a mat the cat sat"),
+    )
 )
-items = st.lists(st.tuples(text, references), min_size=1, max_size=6).map(
-    lambda pairs: [Item(id=str(i), response=t, references=r) for i, (t, r) in enumerate(pairs)]
-)
+"""A network sees each of them once; new texts for each example would take minutes."""
+
+
+def texts_for(metric: Metric) -> st.SearchStrategy[str]:
+    return few_texts if metric.tolerance else text
+
+
+def references_of(texts: st.SearchStrategy[str]) -> st.SearchStrategy[list[Reference]]:
+    weight = st.none() | st.floats(-1, 1, allow_subnormal=False)
+    return st.lists(st.builds(Reference, texts, weight=weight), max_size=4)
+
+
+def items_for(metric: Metric) -> st.SearchStrategy[list[Item]]:
+    texts = texts_for(metric)
+    return st.lists(st.tuples(texts, references_of(texts)), min_size=1, max_size=6).map(
+        lambda pairs: [Item(id=str(i), response=t, references=r) for i, (t, r) in enumerate(pairs)]
+    )
+
+
+def same(found: np.ndarray, expected: np.ndarray, tolerance: float, rtol: float = 0.0) -> None:
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=tolerance)
 
 
 def run(
@@ -62,43 +83,44 @@ def run(
 
 
 @by_name
-@given(data=st.data(), some=items)
+@given(data=st.data())
 @settings(max_examples=25, deadline=None)
-def test_order_of_items_is_irrelevant(
-    metric: ItemMetric, data: st.DataObject, some: list[Item]
-) -> None:
+def test_order_of_items_is_irrelevant(metric: ItemMetric, data: st.DataObject) -> None:
+    some = data.draw(items_for(metric))
     order = data.draw(st.permutations(range(len(some))))
     values, rows = run(metric, some)
     shuffled, shuffled_rows = run(metric, [some[i] for i in order])
-    np.testing.assert_allclose(shuffled, values[list(order)], rtol=1e-12)
-    np.testing.assert_allclose(shuffled_rows.sum(axis=0), rows.sum(axis=0), rtol=1e-9, atol=1e-12)
+    same(shuffled, values[list(order)], metric.tolerance, rtol=1e-12)
+    total = max(metric.tolerance * len(some), 1e-12)
+    same(shuffled_rows.sum(axis=0), rows.sum(axis=0), total, rtol=1e-9)
 
 
 @by_name
-@given(data=st.data(), some=items)
+@given(data=st.data())
 @settings(max_examples=25, deadline=None)
-def test_order_of_references_is_irrelevant(
-    metric: ItemMetric, data: st.DataObject, some: list[Item]
-) -> None:
+def test_order_of_references_is_irrelevant(metric: ItemMetric, data: st.DataObject) -> None:
+    some = data.draw(items_for(metric))
     turned = [
         Item(id=i.id, response=i.response, references=data.draw(st.permutations(i.references)))
         for i in some
     ]
-    np.testing.assert_allclose(run(metric, turned)[0], run(metric, some)[0], rtol=1e-9)
+    same(run(metric, turned)[0], run(metric, some)[0], metric.tolerance, rtol=1e-9)
 
 
 @by_name
-@given(some=items, size=st.integers(1, 4))
+@given(data=st.data(), size=st.integers(1, 4))
 @settings(max_examples=25, deadline=None)
-def test_batch_size_is_irrelevant(metric: ItemMetric, some: list[Item], size: int) -> None:
-    np.testing.assert_array_equal(run(metric, some, batch_size=size)[0], run(metric, some)[0])
+def test_batch_size_is_irrelevant(metric: ItemMetric, data: st.DataObject, size: int) -> None:
+    some = data.draw(items_for(metric))
+    same(run(metric, some, batch_size=size)[0], run(metric, some)[0], metric.tolerance)
 
 
 @by_name
-@given(some=items)
+@given(data=st.data())
 @settings(max_examples=25, deadline=None)
-def test_a_score_or_a_reason(metric: ItemMetric, some: list[Item]) -> None:
+def test_a_score_or_a_reason(metric: ItemMetric, data: st.DataObject) -> None:
     """Also for empty and one-token replies: finite, or unscored with the reason."""
+    some = data.draw(items_for(metric))
     for _, (result,) in evaluate(some, [metric]):
         for item, value, reason in zip(some, result.values, result.reasons, strict=True):
             assert math.isfinite(value) if reason is None else math.isnan(value)
@@ -107,12 +129,13 @@ def test_a_score_or_a_reason(metric: ItemMetric, some: list[Item]) -> None:
 
 
 @by_name
-@given(some=items)
+@given(data=st.data())
 @settings(max_examples=25, deadline=None)
-def test_blank_references_are_not_there(metric: ItemMetric, some: list[Item]) -> None:
+def test_blank_references_are_not_there(metric: ItemMetric, data: st.DataObject) -> None:
+    some = data.draw(items_for(metric))
     blanks = [Reference(""), Reference(" \n\u3000", weight=0.5), Reference("\t", weight=-1.0)]
     more = [msgspec.structs.replace(i, references=[*blanks, *i.references]) for i in some]
-    np.testing.assert_array_equal(run(metric, more)[0], run(metric, some)[0])
+    same(run(metric, more)[0], run(metric, some)[0], metric.tolerance)
     for _, (result,) in evaluate(more, [metric]):
         for item, reason in zip(some, result.reasons, strict=True):
             if not any(r.text for r in item.references) and "references" in metric.needs:
@@ -130,11 +153,12 @@ def test_a_score_that_is_no_number_is_a_bug(
 
 
 @by_name
-@given(some=items)
+@given(data=st.data())
 @settings(max_examples=25, deadline=None)
 def test_one_row_gives_the_item_score_and_all_rows_the_corpus(
-    metric: ItemMetric, some: list[Item]
+    metric: ItemMetric, data: st.DataObject
 ) -> None:
+    some = data.draw(items_for(metric))
     values, rows = run(metric, some)
     scored = ~np.isnan(values)
     if not scored.any():
@@ -143,40 +167,46 @@ def test_one_row_gives_the_item_score_and_all_rows_the_corpus(
     total = rows[scored].sum(axis=0)
     (summary,) = rejoinder.score(some, [str(metric)], resamples=100)[str(metric)].corpus.values()
     assert summary is not None
-    assert summary.value == pytest.approx(float(metric.values(total)))
+    near = {"abs": metric.tolerance or None}
+    assert summary.value == pytest.approx(float(metric.values(total)), **near)
     if not metric.pooling.keeps_rows:
-        assert summary.value == pytest.approx(values[scored].mean())
+        assert summary.value == pytest.approx(values[scored].mean(), **near)
 
 
 @by_name
-@given(reply=st.lists(word, min_size=1, max_size=9), others=references)
+@given(data=st.data())
 @settings(max_examples=25, deadline=None)
-def test_a_reply_that_equals_a_reference_is_best(
-    metric: ItemMetric, reply: list[str], others: list[Reference]
-) -> None:
+def test_a_reply_that_equals_a_reference_is_best(metric: ItemMetric, data: st.DataObject) -> None:
     if metric.best is None or metric.refs.name not in ("max", "all"):
         return
-    if isinstance(metric, OverlapMetric) and len(reply) < metric.tokens_for_best:
+    texts = texts_for(metric)
+    reply = data.draw(texts.filter(bool))
+    if isinstance(metric, OverlapMetric) and len(reply.split()) < metric.tokens_for_best:
         return
-    same = " ".join(reply)
+    if hasattr(metric, "vectors") and set(reply.split()) == {"猫"}:
+        return  # English vectors have none for it
+    others = data.draw(references_of(texts))
     lighter = [Reference(r.text, weight=min(r.weight or 0.0, 0.5)) for r in others]
-    item = Item(id="1", response=same, references=[*lighter, Reference(same, weight=1.0)])
-    assert run(metric, [item])[0][0] == pytest.approx(metric.best)
+    item = Item(id="1", response=reply, references=[*lighter, Reference(reply, weight=1.0)])
+    best = pytest.approx(metric.best, abs=metric.tolerance or None)
+    assert run(metric, [item])[0][0] == best
 
 
 @pytest.mark.parametrize("metric", [m for m in variants() if hasattr(m, "unweighted")], ids=str)
-@given(some=items)
+@given(data=st.data())
 @settings(max_examples=50, deadline=None)
 def test_unit_weights_make_the_weighted_metric_the_plain_one(
-    metric: ItemMetric, some: list[Item]
+    metric: ItemMetric, data: st.DataObject
 ) -> None:
-    shared = {f.name: getattr(metric, f.name) for f in dataclasses.fields(metric)}
-    plain = METRICS.find(metric.unweighted)(**shared)
+    some = data.draw(items_for(metric))
+    plain_class = METRICS.find(metric.unweighted)
+    shared = {f.name: getattr(metric, f.name) for f in dataclasses.fields(plain_class)}
+    plain = plain_class(**shared)
     units = [
         Item(id=i.id, response=i.response, references=[Reference(r.text) for r in i.references])
         for i in some
     ]
-    np.testing.assert_array_equal(run(metric, units)[0], run(plain, units)[0])
+    same(run(metric, units)[0], run(plain, units)[0], metric.tolerance)
 
 
 def test_some_metric_is_weighted() -> None:
@@ -191,7 +221,7 @@ def test_spec_to_metric_to_spec_is_the_identity(metric: Metric) -> None:
 
 
 @pytest.mark.parametrize("metric", SET_METRICS, ids=str)
-@given(data=st.data(), texts=st.lists(text, min_size=1, max_size=5), refs=references)
+@given(data=st.data(), texts=st.lists(text, min_size=1, max_size=5), refs=references_of(text))
 @settings(max_examples=50, deadline=None)
 def test_set_metrics(
     metric: SetMetric, data: st.DataObject, texts: list[str], refs: list[Reference]
@@ -229,7 +259,8 @@ def test_japanese_and_chinese_equal_themselves(metric: ItemMetric, sentence: str
     if isinstance(metric, OverlapMetric):
         metric = dataclasses.replace(metric, tok=Spec(tok))
     item = Item(id="1", response=sentence, references=[Reference(sentence)])
-    assert run(metric, [item])[0][0] == pytest.approx(metric.best)
+    best = pytest.approx(metric.best, abs=metric.tolerance or None)
+    assert run(metric, [item])[0][0] == best
 
 
 @by_name

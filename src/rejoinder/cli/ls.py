@@ -1,4 +1,4 @@
-"""``rejoinder ls``: the metrics and tokenizers there are."""
+"""``rejoinder ls``: everything that a spec can name."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ if TYPE_CHECKING:
 
 
 def ls(json: JsonOption = False) -> None:
-    """List metrics and tokenizers with their parameters."""
-    from rejoinder.registry import METRICS, READERS, TOKENIZERS
+    """List metrics, tokenizers, log formats, retrievers and dialogue systems."""
+    from rejoinder.registry import METRICS, READERS, RETRIEVERS, SYSTEMS, TOKENIZERS
 
-    metrics, tokenizers = _listed(METRICS), _listed(TOKENIZERS)
-    formats = _listed(READERS)
+    registries = {
+        "metrics": METRICS,
+        "tokenizers": TOKENIZERS,
+        "formats": READERS,
+        "retrievers": RETRIEVERS,
+        "systems": SYSTEMS,
+    }
+    listed = {name: _listed(registry) for name, registry in registries.items()}
     if json:
-        print_json({"metrics": metrics, "tokenizers": tokenizers, "formats": formats})
+        print_json(listed)
         return
     from rejoinder.report.tables import plain_table
 
-    for title, rows in (
-        ("Metrics", metrics),
-        ("Tokenizers", tokenizers),
-        ("Log formats", formats),
-    ):
+    titles = {"formats": "Log formats", "systems": "Dialogue systems"}
+    for name, rows in listed.items():
+        title = titles.get(name, name.capitalize())
         table = plain_table("name", "what", "parameters and defaults", title=title)
         for row in rows:
             settings = ", ".join(

@@ -11,7 +11,23 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli import compare, corpus, datasets, demo, explain, ls, meta, score
+from rejoinder.cli import (
+    compare,
+    corpus,
+    datasets,
+    demo,
+    expand,
+    explain,
+    index,
+    ls,
+    meta,
+    reply,
+    sample,
+    score,
+    show,
+    train,
+)
+from rejoinder.cli import run as recipes
 from rejoinder.errors import RejoinderError, UsageError
 from rejoinder.version import __version__
 
@@ -28,6 +44,13 @@ app.command("compare")(compare.compare)
 app.command("meta")(meta.meta)
 app.add_typer(datasets.app, name="datasets")
 app.command("corpus")(corpus.corpus)
+app.command("sample")(sample.sample)
+app.add_typer(train.app, name="train")
+app.command("index")(index.index)
+app.command("expand")(expand.expand)
+app.command("show")(show.show)
+app.command("reply")(reply.reply)
+app.command("run")(recipes.run)
 app.command("ls")(ls.ls)
 app.command("explain")(explain.explain)
 app.command("demo")(demo.demo)

@@ -48,12 +48,18 @@ class Metric(ABC):
     best: ClassVar[float | None] = None
     """The value of a reply that equals a reference; None where there is no such value."""
     higher_is_better: ClassVar[bool] = True
+    tolerance: ClassVar[float] = 0.0
+    """How far a score may move with the way texts were batched: a network's arithmetic."""
 
     def spec(self) -> Spec:
         return spec_of(self, self.name)
 
     def __str__(self) -> str:
         return str(self.spec())
+
+    def notes(self) -> list[str]:
+        """What a person should know of the scores so far, such as texts that were cut."""
+        return []
 
     def signature(self) -> str:
         """All parameters and versions that decide the number."""
@@ -84,6 +90,9 @@ class ItemMetric(Metric):
 
     own_multireference: ClassVar[bool] = False
     """``stats`` reads all references of an item at once; needed for ``refs=all``."""
+    most_letters: ClassVar[int | None] = None
+    """Items are worked on in pieces with about so many letters, where the vectors of a whole
+    batch would be too large, or would take too long to show how far things are."""
 
     def __post_init__(self) -> None:
         _ = self.pooling
@@ -113,7 +122,9 @@ class ItemMetric(Metric):
 
     def rows(self, batch: Batch) -> Floats:
         """[n, d] statistics of each item, pooled over its references."""
-        return self.pooling.rows(batch, self.stats, self.finish)
+        pieces = [batch] if self.most_letters is None else batch.slices(self.most_letters)
+        rows = [self.pooling.rows(piece, self.stats, self.finish) for piece in pieces]
+        return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
     def values(self, rows: Floats) -> Floats:
         """The value of each row, or of a sum of rows."""

@@ -7,14 +7,16 @@ table, and with it every tokenization, is shared by all batches derived from one
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.items import Item
+from rejoinder.items import Item, Reference
 from rejoinder.text.tokens import TextTable
 
 Ints = NDArray[np.int64]
@@ -56,6 +58,13 @@ class Batch:
         """[n] how many references each item has."""
         return np.diff(self.first)
 
+    @property
+    def heaviest(self) -> Floats:
+        """[n] the highest weight among each item's references; -inf where there are none."""
+        found = np.full(len(self), -np.inf)
+        np.maximum.at(found, np.repeat(np.arange(len(self)), self.counts), self.weight)
+        return found
+
     def take(self, keep: Ints) -> Batch:
         """The batch of the items numbered ``keep``."""
         counts = self.counts[keep]
@@ -72,14 +81,15 @@ class Batch:
 
     def present(self) -> Batch:
         """The same items without blank references: a text of white space is not there."""
-        return self._only(~self.table.blank[self.reference])
+        return self.only(~self.table.blank[self.reference])
 
     def positive(self) -> Batch:
         """The same items without the references whose weight is not above 0: those are known
         to be no good replies, and a metric that reads no weights must not take them for such."""
-        return self._only(self.weight > 0)
+        return self.only(self.weight > 0)
 
-    def _only(self, good: NDArray[np.bool_]) -> Batch:
+    def only(self, good: NDArray[np.bool_]) -> Batch:
+        """The same items with the references for which ``good`` [m] is true."""
         if good.all():
             return self
         kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(good)])[self.first]
@@ -98,6 +108,30 @@ class Batch:
             np.arange(len(owner) + 1, dtype=np.int64),
             self.weight,
         )
+
+    @cached_property
+    def asked(self) -> Batch:
+        """The same items with what was said to the system, the last turn of their context, for
+        their only reference; none where it is blank or where there is no context."""
+        return Batch.of([_asked(item) for item in self.items]).present()
+
+    def slices(self, letters: int) -> Iterator[Batch]:
+        """The batch in pieces of whole items, whose texts together have about so many letters
+        at most: what is computed of them stays small, however long texts are."""
+        length = self.table.letters
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(length[self.reference])])
+        through = np.cumsum(length[self.reply] + np.diff(ends[self.first]))
+        begin = 0
+        while begin < len(self):
+            before = through[begin - 1] if begin else 0
+            end = max(int(np.searchsorted(through, before + letters, "right")), begin + 1)
+            yield self if (begin, end) == (0, len(self)) else self.take(np.arange(begin, end))
+            begin = end
+
+
+def _asked(item: Item) -> Item:
+    turns = [Reference(turn) for turn in item.context[-1:]]
+    return msgspec.structs.replace(item, references=turns)
 
 
 def _numbers(number: Mapping[str, int], texts: Sequence[str]) -> Ints:

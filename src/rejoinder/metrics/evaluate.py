@@ -58,7 +58,8 @@ def evaluate(
     ``strict``.
     """
     hopeless: dict[int, str | None] = dict.fromkeys(range(len(metrics)))
-    for chunk in _chunks(items, batch_size):
+    letters = min((m.most_letters for m in metrics if m.most_letters is not None), default=None)
+    for chunk in _chunks(items, batch_size, letters):
         batch = Batch.of(chunk)
         results = [score_batch(metric, batch) for metric in metrics]
         yield chunk, results
@@ -73,14 +74,19 @@ def evaluate(
             raise DataError(f"{metrics[which]}: no item could be scored: {reason}")
 
 
-def _chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Lists of items, shorter ones where replies are long: a kernel can't be interrupted."""
+def _chunks(items: Iterable[Item], size: int, most_letters: int | None) -> Iterator[list[Item]]:
+    """Lists of items, shorter ones where replies are long: a kernel can't be interrupted.
+
+    ``most_letters`` is what a slow metric asks for, and counts references too.
+    """
     chunk: list[Item] = []
     letters = 0
     for item in items:
         chunk.append(item)
         letters += len(item.response)
-        if len(chunk) == size or letters > MOST_LETTERS:
+        if most_letters is not None:
+            letters += sum(len(reference.text) for reference in item.references)
+        if len(chunk) == size or letters > (most_letters or MOST_LETTERS):
             yield chunk
             chunk, letters = [], 0
     if chunk:

@@ -6,15 +6,18 @@ tokenizer, whatever number of items, references and metrics share it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.text.scripts import unsplit
 from rejoinder.text.tokenizers.base import Encoded, Ints, Tokenizer, starts_of
+
+T = TypeVar("T")
 
 
 class Unsplittable(str):
@@ -82,6 +85,12 @@ class TextTable:
     texts: list[str]
     _tokens: dict[tuple[Tokenizer, bool], Tokens] = field(default_factory=dict)
     _characters: dict[bool, Characters] = field(default_factory=dict)
+    _others: dict[Hashable, object] = field(default_factory=dict)
+
+    @cached_property
+    def letters(self) -> Ints:
+        """How long each text is."""
+        return np.fromiter(map(len, self.texts), np.int64, len(self.texts))
 
     @cached_property
     def blank(self) -> NDArray[np.bool_]:
@@ -101,6 +110,12 @@ class TextTable:
             ids = np.frombuffer("".join(squeezed).encode("utf-32-le", "surrogatepass"), np.int32)
             self._characters[lower] = Characters(ids, starts_of(map(len, squeezed)), [])
         return self._characters[lower]
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What somebody else makes of all texts, such as vectors; made once for each key."""
+        if key not in self._others:
+            self._others[key] = make()
+        return cast(T, self._others[key])
 
     def _cased(self, lower: bool) -> list[str]:
         return [text.lower() for text in self.texts] if lower else self.texts

@@ -74,8 +74,5 @@ class DeltaBleu(Bleu):
 
     def reasons(self, batch: Batch) -> Reasons:
         found = super().reasons(batch)
-        owner = np.repeat(np.arange(len(batch)), batch.counts)
-        heaviest = np.full(len(batch), -np.inf)
-        np.maximum.at(heaviest, owner, batch.weight)
-        found[(batch.counts > 0) & (heaviest <= 0)] = ONLY_BAD_REFERENCES
+        found[(batch.counts > 0) & (batch.heaviest <= 0)] = ONLY_BAD_REFERENCES
         return found

@@ -1,0 +1,174 @@
+"""``rejoinder reply``: contexts in, the replies of dialogue systems out."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rejoinder.cli.common import (
+    JsonOption,
+    OutputOption,
+    check_output,
+    pieces_progress,
+    print_json,
+    say,
+)
+from rejoinder.errors import RejoinderError, UsageError
+
+if TYPE_CHECKING:
+    from rejoinder.items import Item
+    from rejoinder.retrieve.pool import Pool
+    from rejoinder.systems.base import Mask, Replies, System
+    from rejoinder.systems.contexts import Context
+
+
+def reply(
+    contexts: Annotated[
+        str, typer.Argument(metavar="CONTEXTS", help="Items, or records without a response; JSONL.")
+    ],
+    system: Annotated[
+        list[str],
+        typer.Option("--system", "-s", metavar="SPEC", help="Who replies, such as c-bm25; repeat."),
+    ],
+    pool: Annotated[
+        str | None,
+        typer.Option("--pool", "--evaluator", metavar="PATH", help="Pairs, or a folder of them."),
+    ] = None,
+    output: OutputOption = None,
+    replies: Annotated[
+        int, typer.Option("--replies", "-n", metavar="N", min=1, max=100, help="To each context.")
+    ] = 1,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", min=0, max=2**63 - 1, help="For systems that draw."),
+    ] = None,
+    keep_leaks: Annotated[
+        bool, typer.Option("--keep-leaks", help="Also reply with pairs that the contexts have.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Let dialogue systems reply, and write their replies as items.
+
+    Replies to the same context count as one context; references are carried along. Pairs whose
+    utterance is the last turn of a context, or nearly, are not replied with.
+    """
+    from rejoinder.io import open_output, write_jsonl
+    from rejoinder.systems.contexts import read_contexts
+
+    systems = _systems(system, seed, pool, json and output is None)
+    check_output(output, [contexts])
+    asked = read_contexts(contexts)
+    outcomes = []
+    with open_output(output) as stream, _opened(pool, systems) as opened:
+        leaks = None if keep_leaks else _leaks(opened, asked)
+        for each in systems:
+            with pieces_progress(str(each)) as advance:
+                found = each.reply(
+                    [context.turns for context in asked],
+                    opened,
+                    n=replies,
+                    leaks=leaks,
+                    on_progress=advance,
+                )
+            items = list(_items(str(each), asked, found, replies))
+            write_jsonl(stream, items)
+            reasons = Counter(answer.reason for answer in found if answer.reason is not None)
+            outcomes.append(_Outcome(str(each), len(items), dict(reasons)))
+    left_out = 0 if leaks is None else int(leaks.sum())
+    if json:
+        plain = [outcome.plain() for outcome in outcomes]
+        print_json({"contexts": len(asked), "leaks": left_out, "systems": plain})
+        return
+    if left_out:
+        say(f"{left_out:,} pairs of the pool left out: a context ends with their utterance")
+    for outcome in outcomes:
+        say(f"{outcome.system}: {outcome.replies:,} replies to {len(asked):,} contexts")
+        for reason, count in outcome.none.items():
+            say(f"{outcome.system}: {count:,} contexts without a reply: {reason}")
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What became of one system."""
+
+    system: str
+    replies: int
+    none: dict[str, int]
+
+    def plain(self) -> dict[str, Any]:
+        return {"system": self.system, "replies": self.replies, "without_reply": self.none}
+
+
+def _systems(specs: list[str], seed: int | None, pool: str | None, mixed: bool) -> list[System]:
+    """All that is wrong with the arguments, at once."""
+    from rejoinder.systems.base import make_system
+
+    problems: list[str] = []
+    missing: list[RejoinderError] = []
+    systems: dict[str, System] = {}
+    for spec in specs:
+        try:
+            made = make_system(spec, seed)
+        except UsageError as error:
+            problems += error.messages
+            continue
+        except RejoinderError as error:
+            missing.append(error)
+            continue
+        if str(made) in systems:
+            problems.append(f"the system '{made}' is asked for twice")
+        systems[str(made)] = made
+    waiting = [name for name, each in systems.items() if each.needs_pool]
+    if waiting and pool is None:
+        problems.append(f"{', '.join(waiting)}: add --pool PAIRS to take replies from")
+    if mixed:
+        problems.append("--json prints a summary to stdout, where the replies go: add -o FILE")
+    if problems:
+        raise UsageError(*problems)
+    if missing:
+        raise missing[0]
+    return list(systems.values())
+
+
+@contextlib.contextmanager
+def _opened(path: str | None, systems: list[System]) -> Iterator[Pool | None]:
+    """The pool, where a system asks for one."""
+    if path is None or not any(system.needs_pool for system in systems):
+        yield None
+        return
+    from rejoinder.retrieve.pool import open_pool
+
+    with open_pool(path) as pool:
+        yield pool
+
+
+def _leaks(pool: Pool | None, contexts: list[Context]) -> Mask | None:
+    """Rows of the pool whose utterance is, or nearly is, the last turn of a context."""
+    if pool is None:
+        return None
+    from rejoinder.retrieve.leaks import find_leaks
+
+    with pieces_progress("looking for leaks") as advance:
+        mask, _ = find_leaks(pool, [c.turns[-1] for c in contexts if c.turns], advance)
+    return mask
+
+
+def _items(system: str, contexts: list[Context], found: list[Replies], most: int) -> Iterator[Item]:
+    from rejoinder.items import Item
+
+    for context, answer in zip(contexts, found, strict=True):
+        for number, text in enumerate(answer.texts, 1):
+            name = f"{context.id}:{system}"
+            yield Item(
+                id=name if most == 1 else f"{name}:{number}",
+                response=text,
+                context=context.turns,
+                system=system,
+                references=list(context.references.values()),
+                context_id=context.id,
+            )

@@ -1,0 +1,1 @@
+"""Texts as vectors: of words (static) and of words in their sentence (transformer)."""

@@ -1,0 +1,115 @@
+"""word2vec and fastText, trained by gensim.
+
+With one thread, the same seed gives the same vectors. With several, gensim's threads write into the
+same vectors as they come, so two runs differ a little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.encode.static.train.corpus import Corpus
+from rejoinder.errors import MissingExtra
+
+Progress = Callable[[int, int], None]
+"""n-grams of 3 to 6 characters, as in the paper of fastText."""
+SHORTEST, LONGEST = 3, 6
+
+
+def word2vec(
+    corpus: Corpus,
+    *,
+    dimensions: int,
+    window: int,
+    epochs: int,
+    seed: int,
+    threads: int,
+    on_progress: Progress | None = None,
+) -> NDArray[np.float32]:
+    """Skip-gram with negative sampling: a vector for each word of the corpus."""
+    model = _train("Word2Vec", corpus, dimensions, window, epochs, seed, threads, on_progress)
+    return _in_order(model.wv, corpus)
+
+
+def fasttext(
+    corpus: Corpus,
+    *,
+    dimensions: int,
+    window: int,
+    epochs: int,
+    seed: int,
+    threads: int,
+    buckets: int,
+    on_progress: Progress | None = None,
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The same with character n-grams: vectors of the words, and of the buckets of n-grams."""
+    model = _train(
+        "FastText",
+        corpus,
+        dimensions,
+        window,
+        epochs,
+        seed,
+        threads,
+        on_progress,
+        bucket=buckets,
+        min_n=SHORTEST,
+        max_n=LONGEST,
+    )
+    return _in_order(model.wv, corpus), model.wv.vectors_ngrams
+
+
+class _Sentences:
+    """The texts, as often as gensim asks for them; counts how often that was."""
+
+    def __init__(self, corpus: Corpus, epochs: int, on_progress: Progress | None) -> None:
+        self._corpus, self._epochs, self._on_progress = corpus, epochs, on_progress
+        self._done = 0
+
+    def __iter__(self) -> Iterator[list[str]]:
+        yield from self._corpus.sentences()
+        self._done += 1
+        if self._on_progress is not None:
+            self._on_progress(self._done, self._epochs)
+
+
+def _train(
+    kind: str,
+    corpus: Corpus,
+    dimensions: int,
+    window: int,
+    epochs: int,
+    seed: int,
+    threads: int,
+    on_progress: Progress | None,
+    **more: Any,
+) -> Any:
+    try:
+        from gensim import models
+    except ImportError:
+        raise MissingExtra(
+            "word2vec and fastText need gensim: pip install gensim; or choose --method glove"
+        ) from None
+    model = getattr(models, kind)(
+        vector_size=dimensions, window=window, sg=1, min_count=1, seed=seed, workers=threads, **more
+    )
+    frequencies = dict(zip(corpus.words, corpus.counts.tolist(), strict=True))
+    model.build_vocab_from_freq(frequencies, corpus_count=len(corpus.starts) - 1)
+    sentences = _Sentences(corpus, epochs, on_progress)
+    model.train(
+        sentences,
+        total_examples=len(corpus.starts) - 1,
+        total_words=len(corpus.ids),
+        epochs=epochs,
+    )
+    return model
+
+
+def _in_order(vectors: Any, corpus: Corpus) -> NDArray[np.float32]:
+    """In the order of our words: gensim breaks ties of frequency in its own way."""
+    rows = [vectors.key_to_index[word] for word in corpus.words]
+    return np.asarray(vectors.vectors[rows], np.float32)

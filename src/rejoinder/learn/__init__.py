@@ -1,0 +1,1 @@
+"""What is learnt: one training loop, its checkpoints, and the models that use them."""

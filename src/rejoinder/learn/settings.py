@@ -1,0 +1,96 @@
+"""How long, how fast and how carefully to train; nothing here needs torch."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from math import isfinite
+from typing import Any
+
+from rejoinder.errors import UsageError
+
+OPTIMIZERS = ("adam", "adamw")
+SCHEDULES = ("linear", "constant")
+
+_HARMLESS = {"accumulate", "save_every"}
+"""Settings that do not change the weights. (How many batches make a step is told apart from
+how many processes share them: see ``training.train``.)"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Settings of one run. Exactly one of ``steps`` and ``epochs`` says when it ends."""
+
+    steps: int | None = None
+    """Updates of the weights."""
+    epochs: float | None = None
+    """Passes over the material, counted in steps of the first one; 0.5 is half of it."""
+    rate: float = 1e-4
+    """The highest learning rate, reached when the warm-up is over."""
+    optimizer: str = "adamw"
+    decay: float = 0.01
+    """Weight decay of AdamW, on matrices only: biases and norms keep their size."""
+    warmup: float = 0.06
+    """Share of the steps during which the rate rises."""
+    schedule: str = "linear"
+    """After the warm-up: down to nothing (linear), or as it is (constant)."""
+    clip: float | None = 1.0
+    """Longest gradient (Euclidean); a longer one is scaled down to it."""
+    accumulate: int = 1
+    """Batches a step, in each process: a large step from batches that fit the memory."""
+    validate_every: int | None = None
+    """Steps between validations; once in an epoch by default. First and last step always."""
+    patience: int | None = None
+    """Validations without a new best after which the run ends."""
+    save_every: float = 60.0
+    """Seconds of work that a kill may cost."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"{field.name}: {getattr(self, field.name)} is not a finite number"
+            for field in fields(self)
+            if isinstance(value := getattr(self, field.name), float) and not isfinite(value)
+        ] or [message for wrong, message in self._checks() if wrong]
+        if problems:
+            raise UsageError(*problems)
+
+    def _checks(self) -> list[tuple[bool, str]]:
+        every = (self.steps, self.epochs, self.validate_every, self.patience, self.accumulate)
+        return [
+            ((self.steps is None) == (self.epochs is None), "give either steps or epochs"),
+            (
+                any(number is not None and number <= 0 for number in every),
+                "steps, epochs, validate_every, patience and accumulate must be above 0",
+            ),
+            (self.rate <= 0, f"the learning rate must be above 0, not {self.rate}"),
+            (self.clip is not None and self.clip <= 0, f"clip must be above 0, not {self.clip}"),
+            (not 0 <= self.warmup <= 1, f"warmup is a share from 0 to 1, not {self.warmup}"),
+            (self.decay < 0, f"decay must not be below 0, but is {self.decay}"),
+            (self.seed < 0, f"the seed must not be below 0, but is {self.seed}"),
+            (
+                self.optimizer not in OPTIMIZERS,
+                f"unknown optimizer '{self.optimizer}'; there are {', '.join(OPTIMIZERS)}",
+            ),
+            (
+                self.schedule not in SCHEDULES,
+                f"unknown schedule '{self.schedule}'; there are {', '.join(SCHEDULES)}",
+            ),
+        ]
+
+    def plain(self) -> dict[str, Any]:
+        """What decides the weights: for manifests, and to know a run again."""
+        return {name: value for name, value in asdict(self).items() if name not in _HARMLESS}
+
+    def rate_at(self, step: int, total: int) -> float:
+        """The learning rate of a step, counted from 0; no step is taken with a rate of 0.
+
+        >>> short = Training(steps=10, warmup=0.2, rate=1.0)
+        >>> [short.rate_at(step, 10) for step in (0, 1, 2, 6, 9)]
+        [0.5, 1.0, 1.0, 0.5, 0.125]
+        """
+        rising = round(self.warmup * total)
+        if step < rising:
+            return self.rate * (step + 1) / rising
+        if self.schedule == "constant":
+            return self.rate
+        return self.rate * (total - step) / (total - rising)

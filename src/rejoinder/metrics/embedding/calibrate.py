@@ -1,0 +1,157 @@
+"""Make a calibration of a corpus: count its tokens, and score random pairs of its texts.
+
+Texts stream by: a count is kept for each token, and an even sample of texts for the pairs, so
+that memory does not grow with the corpus.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.errors import DataError
+from rejoinder.items import Item, Reference
+from rejoinder.metrics.batch import Batch, Ints
+from rejoinder.metrics.embedding.bertscore import BertScore, importance, with_f
+from rejoinder.metrics.embedding.calibration import Calibration, idf
+
+if TYPE_CHECKING:
+    from rejoinder.encode.transformer import Encoder
+
+AT_ONCE = 4096
+"""How many texts are tokenized at a time."""
+TRIES = 100
+"""How often a text is drawn anew because it equals the one it should be compared with."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What a calibration keeps of all texts that it read."""
+
+    texts: int
+    counts: Ints
+    """By token number, how many texts have the token."""
+    sample: list[str]
+
+
+def read_corpus(
+    texts: Iterable[str],
+    encoder: Encoder,
+    *,
+    most: int,
+    seed: int,
+    on_read: Callable[[int], None] | None = None,
+) -> Corpus:
+    """Count the tokens of all texts, and keep at most so many of them.
+
+    Blank texts are not there; a text that stands in the corpus twice counts twice.
+    """
+    sample = _Sample(most, random.Random(seed))
+    counts = np.zeros(0, np.int64)
+    for chunk in _chunks(texts):
+        counts = _add(counts, _in_how_many(encoder, chunk))
+        sample.add(chunk)
+        if on_read is not None:
+            on_read(sample.seen)
+    return Corpus(sample.seen, counts, sample.texts)
+
+
+def calibrate(
+    texts: Corpus,
+    metric: BertScore,
+    *,
+    pairs: int,
+    seed: int,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Calibration:
+    """The average P, R and F of so many random pairs of different texts, without idf and with."""
+    known = np.ones(1), idf(texts.counts, texts.texts)
+    tables = [importance(metric.encoder, each) for each in known]
+    sums = [np.zeros(4), np.zeros(4)]
+    batch = _pairs(texts.sample, pairs, random.Random(seed))
+    done = 0
+    for piece in batch.slices(metric.most_letters or 1):
+        tokens = metric.read(piece)
+        for total, table in zip(sums, tables, strict=True):
+            total += with_f(*tokens.match(table, np.ones(len(piece)))).sum(axis=0)
+        done += len(piece)
+        if on_progress is not None:
+            on_progress(done, pairs)
+    used = np.flatnonzero(texts.counts).tolist()
+    return Calibration(
+        model=metric.encoder.name,
+        digest=metric.encoder.digest,
+        layer=metric.layer,
+        texts=texts.texts,
+        pairs=pairs,
+        seed=seed,
+        random_pairs=_means(sums[0]),
+        random_pairs_idf=_means(sums[1]),
+        counts={token: int(texts.counts[token]) for token in used},
+    )
+
+
+def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
+    told = (text.strip() for text in texts if text and not text.isspace())
+    while chunk := list(islice(told, AT_ONCE)):
+        yield chunk
+
+
+def _in_how_many(encoder: Encoder, texts: list[str]) -> Ints:
+    """By token number, how many of the texts have the token."""
+    ids, starts = encoder.token_ids(texts)
+    owner = np.repeat(np.arange(len(texts)), np.diff(starts))
+    # each token of a text once
+    distinct = np.unique(np.stack([owner, ids.astype(np.int64)]), axis=1)
+    return np.bincount(distinct[1])
+
+
+def _add(left: Ints, right: Ints) -> Ints:
+    total = np.zeros(max(len(left), len(right)), np.int64)
+    total[: len(left)] += left
+    total[: len(right)] += right
+    return total
+
+
+class _Sample:
+    """So many texts of a stream, each with the same chance (reservoir sampling)."""
+
+    def __init__(self, size: int, chooser: random.Random) -> None:
+        self.size, self.chooser = size, chooser
+        self.texts: list[str] = []
+        self.seen = 0
+
+    def add(self, texts: list[str]) -> None:
+        for text in texts:
+            self.seen += 1
+            if len(self.texts) < self.size:
+                self.texts.append(text)
+            elif (place := self.chooser.randrange(self.seen)) < self.size:
+                self.texts[place] = text
+
+
+def _pairs(texts: list[str], pairs: int, chooser: random.Random) -> Batch:
+    """Items of one random text with another one for its reference."""
+    items = []
+    for number in range(pairs):
+        left = chooser.choice(texts) if texts else ""
+        right = next((t for t in _drawn(texts, chooser) if t != left), None)
+        if right is None:
+            raise DataError("a calibration compares different texts; there are not two of them")
+        items.append(Item(id=str(number), response=left, references=[Reference(right)]))
+    return Batch.of(items)
+
+
+def _drawn(texts: list[str], chooser: random.Random) -> Iterator[str]:
+    return (chooser.choice(texts) for _ in range(TRIES if texts else 0))
+
+
+def _means(total: NDArray[np.float64]) -> tuple[float, float, float]:
+    precision, recall, score = (total[:3] / total[3]).tolist()
+    return precision, recall, score

@@ -1,0 +1,58 @@
+"""What metrics over an encoder share: the model, its digest in the signature, texts that it cuts.
+
+A score moves in its sixth decimal with the texts that shared a batch of the network; it is the
+same again when the vectors come from the cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rejoinder.metrics.base import ItemMetric
+from rejoinder.metrics.batch import Batch, Ints
+
+if TYPE_CHECKING:
+    from rejoinder.encode.transformer import Encoder
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderMetric(ItemMetric):
+    """An item metric over the vectors that an encoder gives to texts."""
+
+    best: ClassVar[float | None] = 1.0
+    tolerance: ClassVar[float] = 1e-5
+    most_letters: ClassVar[int | None] = 2**16
+
+    model: str = "minilm"
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        from rejoinder.encode.transformer import open_encoder
+
+        return open_encoder(self.model)
+
+    def check_layer(self, layer: int) -> None:
+        """ValueError unless the model has this layer; 0 are its input embeddings."""
+        if not 0 <= layer <= self.encoder.layers:
+            raise ValueError(
+                f"layer={layer}: {self.model} has the layers 0 to {self.encoder.layers}"
+            )
+
+    def _signed(self, key: str) -> str:
+        if key == "model":
+            return f"{self.encoder.name}@{self.encoder.digest}"
+        return super()._signed(key)
+
+    def notes(self) -> list[str]:
+        return self.encoder.notes()
+
+
+def distinct_texts(batch: Batch) -> tuple[list[str], Ints, Ints]:
+    """The texts of a batch of pairs, each once, and where replies and references stand there."""
+    numbers, place = np.unique(np.concatenate([batch.reply, batch.reference]), return_inverse=True)
+    texts = [batch.table.texts[i].strip() for i in numbers.tolist()]
+    return texts, place[: len(batch)], place[len(batch) :]

@@ -1,0 +1,64 @@
+"""``vector-pool``: the cosine of the largest and smallest values of word vectors (RUBER, § 3.1).
+
+    v(t) = [max_w e(w); min_w e(w)]      score = cos(v(h), v(r))
+
+Tao et al. 2018 compare a reply with the reference (RUBER's referenced scorer), and, to show that
+replies resemble what they answer, with the query: ``against=query`` takes the last turn of the
+context in place of the references. An item without context is then unscored.
+
+Choices: the paper's score is the cosine itself; it is normalised to [0, 1] over a set of items
+only when it is blended with another. Words are looked up as for ``embedding-average``: those
+without a vector are left out, and a reply that has no others is unscored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rejoinder.metrics.base import Reasons
+from rejoinder.metrics.batch import Batch, Floats, Ints
+from rejoinder.metrics.embedding.static import UNKNOWN_REFERENCES, PooledMetric
+from rejoinder.metrics.embedding.vectors import Codes, Vectors
+
+AGAINST = ("reference", "query")
+NO_CONTEXT = "no context"
+UNKNOWN_QUERY = "no word of the last turn of the context has a vector"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorPool(PooledMetric):
+    name: ClassVar[str] = "vector-pool"
+    summary: ClassVar[str] = "cosine of the largest and smallest values of word vectors"
+
+    against: str = "reference"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.against not in AGAINST:
+            raise ValueError(f"against={self.against} is not one of {', '.join(AGAINST)}")
+        if self._of_query:
+            # what a metric needs is its class's word; this one's depends on a parameter
+            object.__setattr__(self, "needs", frozenset({"context"}))
+
+    @property
+    def _of_query(self) -> bool:
+        return self.against == "query"
+
+    def reasons(self, batch: Batch) -> Reasons:
+        if not self._of_query:
+            return super().reasons(batch)
+        found = super().reasons(batch.asked)
+        found[found == UNKNOWN_REFERENCES] = UNKNOWN_QUERY
+        found[batch.asked.counts == 0] = NO_CONTEXT
+        return found
+
+    def rows(self, batch: Batch) -> Floats:
+        return super().rows(batch.asked if self._of_query else batch)
+
+    def pool(self, vectors: Vectors, ids: Codes, starts: Ints) -> Vectors:
+        from rejoinder.kernels.extremes import extremes
+
+        return np.concatenate(extremes(vectors, ids, starts), axis=1)

@@ -1,0 +1,156 @@
+"""What metrics over word vectors share: which words have one, and what happens where none has.
+
+A word without a vector says nothing about the meaning, and is left out. A reply none of whose
+words has a vector is unscored: nobody knows whether it is good. Only a blank reply is 0, as it
+is for every metric. A reference none of whose words has a vector is not there.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.metrics.base import OverlapMetric, Reasons
+from rejoinder.metrics.batch import Batch, Floats, Ints
+from rejoinder.metrics.embedding.vectors import Codes, Vectors, cosines, unit
+from rejoinder.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from rejoinder.encode.static import WordVectors
+
+UNKNOWN_REPLY = "no word of the reply has a vector"
+UNKNOWN_REFERENCES = "no word of any reference has a vector"
+
+
+@dataclass(frozen=True)
+class KnownWords:
+    """The words of all texts of a table that have a vector, end to end."""
+
+    ids: Codes
+    starts: Ints
+    vectors: Vectors
+    """[words, d]: the vector of the word numbered i is ``vectors[i]``."""
+    share: Floats
+    """[texts] how many of the words are known, from 0 to 1; 1 for a text without words."""
+
+    @classmethod
+    def of(cls, tokens: Tokens, table: WordVectors) -> KnownWords:
+        vectors, known = table.find(tokens.words)
+        good = known[tokens.ids]
+        kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(good)])
+        starts = kept[tokens.starts]
+        share = np.diff(starts) / np.maximum(tokens.lengths, 1)
+        share[tokens.lengths == 0] = 1.0
+        return cls(tokens.ids[good], starts, vectors, share)
+
+    @property
+    def counts(self) -> Ints:
+        """[texts] how many known words each text has."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def directions(self) -> Vectors:
+        """The vectors at length 1."""
+        return unit(self.vectors)
+
+    def take(self, texts: Ints) -> tuple[Codes, Ints]:
+        """The words of these texts alone, end to end, and where each text begins and ends."""
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts[texts])])
+        shift = np.repeat(self.starts[texts] - starts[:-1], self.counts[texts])
+        return self.ids[shift + np.arange(starts[-1])], starts
+
+
+@dataclass(frozen=True, kw_only=True)
+class StaticMetric(OverlapMetric):
+    """A similarity of the words of a reply with those of one reference."""
+
+    most_letters: ClassVar[int | None] = 2**18
+
+    vectors: str = "minilm"
+    lower: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.word_vectors
+
+    @cached_property
+    def word_vectors(self) -> WordVectors:
+        from rejoinder.encode.static import open_vectors
+
+        return open_vectors(self.vectors)
+
+    def _signed(self, key: str) -> str:
+        if key == "vectors":
+            return f"{self.word_vectors.name}@{self.word_vectors.digest}"
+        return super()._signed(key)
+
+    def known(self, batch: Batch) -> KnownWords:
+        """The known words of the batch's texts, looked up once for all metrics that ask."""
+        return batch.table.once(
+            (KnownWords, self.tokenizer, self.lower, self.word_vectors.digest),
+            lambda: KnownWords.of(self.tokens(batch), self.word_vectors),
+        )
+
+    def reasons(self, batch: Batch) -> Reasons:
+        found = super().reasons(batch)
+        free = np.array([reason is None for reason in found], dtype=bool)
+        there = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._readable(batch))])
+        found[free & (np.diff(there[batch.first]) == 0)] = UNKNOWN_REFERENCES
+        said = ~batch.table.blank[batch.reply]
+        found[free & said & (self.known(batch).counts[batch.reply] == 0)] = UNKNOWN_REPLY
+        return found
+
+    def _readable(self, batch: Batch) -> NDArray[np.bool_]:
+        """[m] which references have a word with a vector."""
+        return np.asarray(self.known(batch).counts[batch.reference] > 0)
+
+    def rows(self, batch: Batch) -> Floats:
+        return super().rows(batch.only(self._readable(batch)))
+
+    def stats(self, batch: Batch) -> Floats:
+        """The similarity, known shares of reply and reference, 1, and what else compare gives."""
+        known = self.known(batch)
+        there = known.counts[batch.reply] > 0
+        compared = self.compare(known, batch.reply[there], batch.reference[there])
+        rows = np.zeros((len(batch), 3 + compared.shape[1]))
+        rows[there, 0] = compared[:, 0]
+        rows[there, 4:] = compared[:, 1:]
+        rows[:, 1], rows[:, 2], rows[:, 3] = (
+            known.share[batch.reply],
+            known.share[batch.reference],
+            1,
+        )
+        return rows
+
+    @abstractmethod
+    def compare(self, known: KnownWords, reply: Ints, reference: Ints) -> Floats:
+        """[n, 1 + more] the similarity of each reply with its reference, and its parts."""
+
+    def finish(self, rows: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):
+            return np.asarray(rows[..., 0] / rows[..., 3])
+
+    def parts(self, rows: Floats) -> dict[str, Floats]:
+        with np.errstate(invalid="ignore"):
+            means = rows / rows[..., 3:4]
+        return {"known_reply": means[..., 1], "known_reference": means[..., 2]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PooledMetric(StaticMetric):
+    """The cosine of two texts, each made one vector."""
+
+    def compare(self, known: KnownWords, reply: Ints, reference: Ints) -> Floats:
+        texts, place = np.unique(np.concatenate([reply, reference]), return_inverse=True)
+        pooled = self.pool(known.vectors, *known.take(texts))
+        return cosines(pooled, place[: len(reply)], place[len(reply) :])[:, None]
+
+    @abstractmethod
+    def pool(self, vectors: Vectors, ids: Codes, starts: Ints) -> Vectors:
+        """[texts, …] one vector for each text; text i has the words ids[starts[i]:starts[i + 1]],
+        and word j the vector vectors[j]."""

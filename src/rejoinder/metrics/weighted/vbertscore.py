@@ -1,0 +1,65 @@
+"""``vbertscore``: BERTScore over weighted references, good and bad ones (Tsuta et al. 2023).
+
+    P = 1 / |h| · Σ_{i ∈ h} max_{j ∈ r} w · cos(h_i, r_j)
+    R = 1 / |r| · Σ_{j ∈ r} max_{i ∈ h} w · cos(h_i, r_j)      F = 2 · P · R / (P + R)
+
+(equations 11 and 12) for a reference r of weight w in [-1, 1]; an unweighted reference counts 1,
+and with unit weights the metric is ``bertscore``. Of several references the best one counts, as
+in BERTScore: ``refs=max``. All parameters are those of ``bertscore``.
+
+Choices that the paper leaves open:
+
+- For w ≥ 0 the weight may as well stand before the sum: P, R and F are w times those of
+  ``bertscore``. For w < 0 the printed maximum would pair each token with the *least* similar one:
+  a bad reference would praise the replies that differ from it, and a reply that repeats it would
+  lose nothing. So by default the weight stands ``weight=outside`` the maximum, and being near a bad
+  reference costs; ``weight=inside`` is the equation as printed.
+- Under ``refs=max`` the default never takes a bad reference, since a good one gives 0 or more;
+  under ``mean`` and ``top(k)`` bad ones count.
+- An item none of whose references has a weight above zero is unscored, as for ``delta-bleu``.
+- ``rescale`` comes last, after weights, so that it changes no ranking here either.
+
+>>> import rejoinder
+>>> good, bad = {"text": "It was great!", "weight": 0.5}, {"text": "No idea.", "weight": -1}
+>>> round(rejoinder.score_one("vbertscore", "It was great!", [good, bad]), 4)
+0.5
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rejoinder.metrics.base import ONLY_BAD_REFERENCES, Reasons
+from rejoinder.metrics.batch import Batch, Floats
+from rejoinder.metrics.embedding.bertscore import BertScore, with_f
+
+PLACES = ("outside", "inside")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VBertScore(BertScore):
+    name: ClassVar[str] = "vbertscore"
+    summary: ClassVar[str] = "BERTScore over references with weights from -1 to 1"
+    needs: ClassVar[frozenset[str]] = frozenset({"references", "weights"})
+    unweighted: ClassVar[str] = "bertscore"
+
+    weight: str = "outside"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weight not in PLACES:
+            raise ValueError(f"weight={self.weight} is not one of {', '.join(PLACES)}")
+
+    def stats(self, batch: Batch) -> Floats:
+        """P, R, F, each weighted, and 1."""
+        if self.weight == "inside":
+            return with_f(*self.matches(batch, batch.weight))
+        rows = super().stats(batch)
+        rows[:, :3] *= batch.weight[:, None]
+        return rows
+
+    def reasons(self, batch: Batch) -> Reasons:
+        found = super().reasons(batch)
+        found[(batch.counts > 0) & (batch.heaviest <= 0)] = ONLY_BAD_REFERENCES
+        return found

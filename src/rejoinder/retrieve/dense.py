@@ -1,0 +1,179 @@
+"""``vectors`` and ``encoder``: pairs that mean something similar, by the cosine of vectors.
+
+``vectors`` averages static vectors of words (Tsuta et al. 2020); ``encoder`` pools the vectors that
+a transformer gives to words in their sentence (Tsuta et al. 2023). With ``on=both`` the cosines
+are multiplied, negative ones as 0: two dissimilarities are no similarity.
+
+``index`` says how the nearest are found: ``exact`` looks at all, ``hnsw`` and ``ivf-pq`` (FAISS)
+at the likely ones; see :mod:`rejoinder.retrieve.ann`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rejoinder.retrieve.ann import Nearest, make_nearest
+from rejoinder.retrieve.base import BOTH, Index, Progress, Retriever, WordRetriever
+from rejoinder.retrieve.vectors import VectorFile, Vectors, blocks, write_vectors
+from rejoinder.spec import Spec
+from rejoinder.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from rejoinder.encode.static import WordVectors
+    from rejoinder.encode.transformer import Encoder
+    from rejoinder.retrieve.pool import Pool
+
+Problems = dict[int, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorRetriever(Retriever):
+    """Compares directions of vectors."""
+
+    index: Spec = Spec("exact")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.nearest is not None and self.on == BOTH:
+            raise ValueError(
+                f"index={self.index.name} finds what is near to one vector; with on=both there are"
+                " two: take index=exact"
+            )
+
+    @cached_property
+    def nearest(self) -> Nearest | None:
+        """The approximate index, if one is wanted."""
+        return make_nearest(self.index)
+
+    @property
+    @abstractmethod
+    def dimensions(self) -> int: ...
+
+    @abstractmethod
+    def encode(self, texts: list[str], on_progress: Progress | None = None) -> Vectors:
+        """[n, d] vectors of length 1, zeros for a text that has none."""
+
+    def query_vectors(self, texts: list[str]) -> tuple[Vectors, Problems]:
+        """The vectors of queries, and what is wrong with some of their texts."""
+        return self.encode(texts), {}
+
+    def build(
+        self, pool: Pool, folder: Path, on_progress: Progress | None = None
+    ) -> dict[str, int]:
+        from rejoinder.kernels.topk import skip_blank
+        from rejoinder.retrieve.pool import ROWS
+
+        notes = {}
+        total = len(self.keys) * pool.size
+        for number, key in enumerate(self.keys):
+            path = folder / f"{key}.npy"
+
+            def told(done: int, _: int, before: int = number * pool.size) -> None:
+                if on_progress:
+                    on_progress(before + done, total)
+
+            def texts_from(row: int, key: str = key) -> Iterator[list[str]]:
+                return pool.keys(key, self, row)
+
+            write_vectors(path, (pool.size, self.dimensions), texts_from, ROWS, self.encode, told)
+            blank = np.zeros(pool.size, np.bool_)
+            for first, (block,) in blocks([VectorFile(path)], range(pool.size), ROWS):
+                skip_blank(block, blank[first : first + len(block)])
+            if blank.any():
+                notes[f"{key} without a vector"] = int(blank.sum())
+            if self.nearest is not None:
+                self.nearest.build(path, folder, on_progress)
+        return notes
+
+    def open(self, folder: Path, size: int) -> Index:
+        if self.nearest is not None:
+            return self.nearest.open(self, folder, size)
+        from rejoinder.retrieve.scan import DenseIndex
+
+        return DenseIndex(self, folder, size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StaticVectors(WordRetriever, VectorRetriever):
+    """The average of the vectors of the words, whatever stands around them."""
+
+    name: ClassVar[str] = "vectors"
+    summary: ClassVar[str] = "cosine of averaged word vectors; on=both multiplies"
+
+    vectors: str = "minilm"
+
+    @cached_property
+    def table(self) -> WordVectors:
+        from rejoinder.encode.static import open_vectors
+
+        return open_vectors(self.vectors)
+
+    @property
+    def dimensions(self) -> int:
+        return self.table.dimensions
+
+    @property
+    def depends(self) -> dict[str, str]:
+        return super().depends | {"vectors": f"{self.table.name}@{self.table.digest}"}
+
+    def encode(self, texts: list[str], on_progress: Progress | None = None) -> Vectors:
+        return self._encoded(texts)[0]
+
+    def query_vectors(self, texts: list[str]) -> tuple[Vectors, Problems]:
+        vectors, tokens = self._encoded(texts)
+        return vectors, {i: str(reason) for i, reason in tokens.problems.items()}
+
+    def _encoded(self, texts: list[str]) -> tuple[Vectors, Tokens]:
+        from rejoinder.kernels.averages import directions
+
+        tokens = Tokens.of(self.tokenizer, self.cased(texts))
+        vectors, known = self.table.find(tokens.words)
+        return directions(tokens.ids, tokens.starts, vectors, known), tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceVectors(VectorRetriever):
+    """The vector that a transformer gives to the whole text."""
+
+    name: ClassVar[str] = "encoder"
+    summary: ClassVar[str] = "cosine of sentence vectors; on=both multiplies"
+
+    model: str = "minilm"
+    layer: int | None = None
+    pooling: str = "mean"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        from rejoinder.encode.transformer.encoder import POOLINGS
+
+        if self.pooling not in POOLINGS:
+            raise ValueError(f"pooling={self.pooling} is not one of {', '.join(POOLINGS)}")
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        from rejoinder.encode.transformer import open_encoder
+
+        return open_encoder(self.model)
+
+    @property
+    def dimensions(self) -> int:
+        return self.encoder.dimensions
+
+    @property
+    def depends(self) -> dict[str, str]:
+        return {"model": f"{self.encoder.name}@{self.encoder.digest}"}
+
+    def encode(self, texts: list[str], on_progress: Progress | None = None) -> Vectors:
+        vectors = self.encoder.sentences(
+            texts, layer=self.layer, pooling=self.pooling, on_progress=on_progress
+        )
+        blank = [i for i, text in enumerate(texts) if not text.strip()]
+        vectors[blank] = 0
+        return vectors

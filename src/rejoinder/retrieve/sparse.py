@@ -1,0 +1,135 @@
+"""``bm25`` and ``tfidf``: pairs that share rare words.
+
+BM25 as Lucene computes it: a word of the query adds
+
+    ln(1 + (N - df + 0.5) / (df + 0.5)) · tf / (tf + k1 · (1 - b + b · length / mean length))
+
+for each time it stands in the query; N counts the rows of the pool, df those that have the word,
+and tf how often this row has it. (Robertson's own idf is negative for words that most rows have.)
+
+TF-IDF is the cosine of vectors with tf · ln(N / df) for each word (Lowe et al. 2015).
+
+Sums are in float64, over the words of the query in their order, and rounded to float32 at the end.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.retrieve.base import Index, Progress, WordRetriever
+
+if TYPE_CHECKING:
+    from rejoinder.retrieve.pool import Pool
+    from rejoinder.retrieve.postings import Postings, Segment
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseRetriever(WordRetriever):
+    """Weighs the words that a query and a row share."""
+
+    saturate: ClassVar[bool]
+    """Whether the weight of a word has a limit, however often it stands in a row."""
+
+    def build(
+        self, pool: Pool, folder: Path, on_progress: Progress | None = None
+    ) -> dict[str, int]:
+        from rejoinder.retrieve.postings import write_postings
+
+        notes: dict[str, int] = {}
+        for number, key in enumerate(self.keys):
+            empty = write_postings(
+                pool.keys(key, self),
+                folder,
+                key,
+                self,
+                _stage(on_progress, number * pool.size, len(self.keys) * pool.size),
+            )
+            if empty:
+                notes[f"{key} without a word"] = empty
+        return notes
+
+    def open(self, folder: Path, size: int) -> Index:
+        from rejoinder.retrieve.postings import SparseIndex
+
+        return SparseIndex(self, folder, size)
+
+    @abstractmethod
+    def idf(self, postings: Postings) -> Floats:
+        """How much each word of the pool tells."""
+
+    @abstractmethod
+    def query_weights(self, counts: Floats, idf: Floats) -> Floats:
+        """The weights of the words of one query, which stand in it ``counts`` times."""
+
+    @abstractmethod
+    def norms(self, segment: Segment, postings: Postings) -> Floats:
+        """For each row of a segment what damps its counts."""
+
+
+def _stage(on_progress: Progress | None, before: int, total: int) -> Progress | None:
+    """Progress of a part of the work, told as progress of the whole."""
+    if on_progress is None:
+        return None
+    tell = on_progress
+    return lambda done, _: tell(before + done, total)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bm25(SparseRetriever):
+    """Okapi BM25 (Robertson et al. 1995) in Lucene's variant."""
+
+    name: ClassVar[str] = "bm25"
+    summary: ClassVar[str] = "shared words, rare ones more; on=both multiplies"
+    saturate: ClassVar[bool] = True
+
+    k1: float = 1.2
+    b: float = 0.75
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.k1 <= 1000:
+            raise ValueError(f"k1={self.k1:g} is not from 0 to 1000")
+        if not 0 <= self.b <= 1:
+            raise ValueError(f"b={self.b:g} is not from 0 to 1")
+
+    def idf(self, postings: Postings) -> Floats:
+        rows = postings.rows_with
+        return np.log1p((postings.size - rows + 0.5) / (rows + 0.5))
+
+    def query_weights(self, counts: Floats, idf: Floats) -> Floats:
+        return counts * idf
+
+    def norms(self, segment: Segment, postings: Postings) -> Floats:
+        mean = max(postings.tokens / postings.size, 1e-9)
+        lengths = segment.lengths.astype(np.float64)
+        return self.k1 * (1 - self.b + self.b * lengths / mean)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TfIdf(SparseRetriever):
+    """The cosine of TF-IDF vectors."""
+
+    name: ClassVar[str] = "tfidf"
+    summary: ClassVar[str] = "cosine of TF-IDF vectors; on=both multiplies"
+    saturate: ClassVar[bool] = False
+
+    def idf(self, postings: Postings) -> Floats:
+        return np.log(postings.size / postings.rows_with)
+
+    def query_weights(self, counts: Floats, idf: Floats) -> Floats:
+        vector = counts * idf
+        length = np.sqrt((vector**2).sum())
+        return vector * idf / length if length else vector
+
+    def norms(self, segment: Segment, postings: Postings) -> Floats:
+        weights = np.repeat(postings.idf[segment.words], np.diff(segment.starts)) * segment.counts
+        squares = np.bincount(segment.rows, weights**2, minlength=len(segment.lengths))
+        return np.where(squares > 0, np.sqrt(squares), 1.0)

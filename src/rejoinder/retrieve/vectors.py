@@ -1,0 +1,121 @@
+"""The vectors of a pool in a file: written batch by batch, read block by block.
+
+A plain .npy of float32, one row a pair. What is there of it says how far an interrupted run came.
+It is read into the same few megabytes again and again, not mapped, so that memory does not grow
+with the pool; the next block is on its way while one is worked on.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.retrieve.base import Progress
+
+Vectors = NDArray[np.float32]
+Encode = Callable[[list[str], Progress | None], Vectors]
+
+
+def _header(rows: int, dimensions: int) -> bytes:
+    stream = io.BytesIO()
+    shape = {"descr": "<f4", "fortran_order": False, "shape": (rows, dimensions)}
+    np.lib.format.write_array_header_1_0(stream, shape)
+    return stream.getvalue()
+
+
+def write_vectors(
+    path: Path,
+    shape: tuple[int, int],
+    texts_from: Callable[[int], Iterator[list[str]]],
+    batch_rows: int,
+    encode: Encode,
+    on_progress: Progress | None = None,
+) -> None:
+    """Encode texts into a file; ``texts_from(row)`` gives batches of ``batch_rows`` texts.
+
+    Whole batches that an earlier run has written stay as they are.
+    """
+    rows, dimensions = shape
+    header, stride = _header(rows, dimensions), 4 * dimensions
+    with open(path, "a+b") as file:
+        file.seek(0)
+        begun = file.read(len(header)) == header
+        done = (file.seek(0, io.SEEK_END) - len(header)) // stride if begun else 0
+        done = rows if done >= rows else done // batch_rows * batch_rows
+        file.truncate(len(header) + done * stride if begun else 0)
+        if not begun:
+            file.write(header)
+        if done == rows:
+            return
+        for texts in texts_from(done):
+            before = done
+            vectors = encode(texts, _counted(on_progress, before, rows))
+            file.write(np.ascontiguousarray(vectors, "<f4").data)
+            file.flush()
+            done += len(texts)
+            if on_progress:
+                on_progress(done, rows)
+
+
+def _counted(on_progress: Progress | None, before: int, total: int) -> Progress | None:
+    if on_progress is None:
+        return None
+    tell = on_progress
+    return lambda done, _: tell(before + done, total)
+
+
+class VectorFile:
+    """Rows of vectors, read in blocks or looked up one by one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.mapped: Vectors = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+        """For looking up single rows: each costs a page of memory."""
+        self.size, self.dimensions = self.mapped.shape
+        self._offset = path.stat().st_size - 4 * self.size * self.dimensions
+
+    def read(self, first: int, out: Vectors) -> None:
+        """Fill ``out`` with the rows from ``first`` on."""
+        with open(self.path, "rb", buffering=0) as file:
+            file.seek(self._offset + 4 * self.dimensions * first)
+            view = out.reshape(-1).view(np.uint8).data
+            while view:
+                count = file.readinto(view)
+                if not count:
+                    raise EOFError(f"{self.path} is too short")
+                view = view[count:]
+
+
+def blocks(
+    files: Sequence[VectorFile], rows: range, size: int
+) -> Iterator[tuple[int, list[Vectors]]]:
+    """The same rows of several files, ``size`` at a time, each with the number of its first.
+
+    The arrays are used again after the next one was asked for.
+    """
+    buffers = [
+        [np.empty((min(size, len(rows)), file.dimensions), np.float32) for file in files]
+        for _ in range(2)
+    ]
+
+    def load(first: int, into: list[Vectors]) -> list[Vectors]:
+        count = min(size, rows.stop - first)
+        filled = [buffer[:count] for buffer in into]
+        for file, buffer in zip(files, filled, strict=True):
+            file.read(first, buffer)
+        return filled
+
+    firsts = range(rows.start, rows.stop, size)
+    with ThreadPoolExecutor(1) as ahead:
+        waiting = ahead.submit(load, firsts[0], buffers[0]) if firsts else None
+        for number, first in enumerate(firsts):
+            assert waiting is not None
+            ready = waiting.result()
+            if number + 1 < len(firsts):
+                waiting = ahead.submit(load, firsts[number + 1], buffers[(number + 1) % 2])
+            yield first, ready

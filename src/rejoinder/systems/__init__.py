@@ -1,0 +1,1 @@
+"""Dialogue systems that papers compare with, behind one ``reply``."""

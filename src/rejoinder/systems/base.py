@@ -1,0 +1,126 @@
+"""What a dialogue system is: contexts and a pool of pairs in, replies out.
+
+A system is a frozen dataclass; its fields are the parameters of its spec, which is also its name
+in the items it writes. No reply is not an empty reply: where a system has nothing to say, it says
+why.
+
+What was said of a context must not depend on which other contexts stand in the file: a system that
+draws takes its chances from the seed and the context alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.errors import UsageError
+from rejoinder.items import TURN_END
+from rejoinder.registry import SYSTEMS
+from rejoinder.spec import Spec, parameters, parse, spec_of
+
+if TYPE_CHECKING:
+    from rejoinder.retrieve.pool import Pool
+
+NO_TURN = "the context has no turn"
+EMPTY_TURN = "the last turn is empty"
+LARGEST_SEED = 2**63 - 1
+
+Mask = NDArray[np.bool_]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Replies:
+    """What a system says to one context, best first; or why it says nothing."""
+
+    texts: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What systems are asked: how many replies, from which pairs."""
+
+    pool: Pool | None = None
+    leaks: Mask | None = None
+    """Marks rows of the pool that no reply may come from: a context has their utterance."""
+    n: int = 1
+    on_progress: Progress | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class System(ABC):
+    """A dialogue system; subclasses write :meth:`answer`."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    """One line for ``rejoinder ls``."""
+    kind: ClassVar[str] = "system"
+    needs_pool: ClassVar[bool] = True
+
+    def __str__(self) -> str:
+        return str(spec_of(self, self.name))
+
+    def reply(
+        self,
+        contexts: Sequence[Sequence[str]],
+        pool: Pool | None = None,
+        *,
+        n: int = 1,
+        leaks: Mask | None = None,
+        on_progress: Progress | None = None,
+    ) -> list[Replies]:
+        """For each context up to n distinct replies, or the reason for none."""
+        if pool is None and self.needs_pool:
+            raise UsageError(f"{self} replies with responses of a pool: name one")
+        request = Request(pool, leaks, n, on_progress)
+        reasons = [_reason(context) for context in contexts]
+        usable = [i for i, reason in enumerate(reasons) if reason is None]
+        answers = self.answer([contexts[i] for i in usable], request) if usable else []
+        found = [Replies(reason=reason) for reason in reasons]
+        for i, answer in zip(usable, answers, strict=True):
+            found[i] = answer
+        return found
+
+    @abstractmethod
+    def answer(self, contexts: Sequence[Sequence[str]], request: Request) -> list[Replies]:
+        """Reply to contexts whose last turn has text."""
+
+
+def _reason(context: Sequence[str]) -> str | None:
+    if not context:
+        return NO_TURN
+    return None if context[-1].strip() else EMPTY_TURN
+
+
+def distinct(texts: Iterable[str], n: int) -> tuple[str, ...]:
+    """The first n different texts that are not blank."""
+    found: dict[str, None] = {}
+    for text in texts:
+        if text.strip():
+            found.setdefault(text)
+        if len(found) == n:
+            break
+    return tuple(found)
+
+
+def chances(seed: int, context: Sequence[str]) -> np.random.Generator:
+    """A generator of its own for each context."""
+    text = TURN_END.join(context).encode("utf-8", "surrogatepass")
+    number = int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "big")
+    return np.random.default_rng([seed, number])
+
+
+def make_system(spec: str | Spec, seed: int | None = None) -> System:
+    """The system that a spec describes, with this seed where the spec gives none."""
+    spec = parse(spec) if isinstance(spec, str) else spec
+    system: Any = SYSTEMS.make(spec)
+    if seed is not None and "seed" in parameters(type(system)) and "seed" not in dict(spec.params):
+        system = replace(system, seed=seed)
+    return system  # type: ignore[no-any-return]

@@ -1,0 +1,132 @@
+"""Systems that nobody would want to talk to: what a metric must be able to tell from good ones.
+
+``random``: any response of the pool, whatever was said.
+``parrot``: says the last turn back.
+``dull``: the most frequent responses of the pool, such as "I don't know", which fit nearly anywhere
+(Li et al. 2016, "A diversity-promoting objective function for neural conversation models").
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rejoinder.systems.base import LARGEST_SEED, Replies, Request, System, chances, distinct
+
+if TYPE_CHECKING:
+    from rejoinder.retrieve.pool import Pool
+
+NOTHING_LEFT = "every pair of the pool is a leak"
+SLICE = 100_000
+MOST_DULL = 10_000
+TRIES = 4
+"""How many rows are drawn for each reply wanted: some hold the same text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seeded(System):
+    """A system that draws."""
+
+    seed: int = 12345
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise ValueError(f"seed={self.seed} is not from 0 to {LARGEST_SEED}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomReply(Seeded):
+    """Each pair of the pool with the same chance."""
+
+    name: ClassVar[str] = "random"
+    summary: ClassVar[str] = "a random response of the pool"
+
+    def answer(self, contexts: Sequence[Sequence[str]], request: Request) -> list[Replies]:
+        assert request.pool is not None
+        rows = np.arange(request.pool.size)
+        if request.leaks is not None:
+            rows = rows[~request.leaks]
+        if not rows.size:
+            return [Replies(reason=NOTHING_LEFT)] * len(contexts)
+        count = request.n if request.n == 1 else TRIES * request.n
+        drawn = np.stack(
+            [rows[chances(self.seed, c).integers(rows.size, size=count)] for c in contexts]
+        )
+        texts = request.pool.responses(drawn.ravel())
+        return [
+            Replies(distinct(texts[i * count : (i + 1) * count], request.n))
+            for i in range(len(contexts))
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parrot(System):
+    """The floor of every retrieval experiment since Galley et al. 2015."""
+
+    name: ClassVar[str] = "parrot"
+    summary: ClassVar[str] = "repeats the last turn"
+    needs_pool: ClassVar[bool] = False
+
+    def answer(self, contexts: Sequence[Sequence[str]], request: Request) -> list[Replies]:
+        return [Replies((context[-1],)) for context in contexts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dull(Seeded):
+    """One of the ``top`` most frequent responses, drawn by how frequent each is.
+
+    ``dull(top=1)`` says the same to everybody. Responses that differ in case, spaces and
+    punctuation count as one, and are said in their most frequent form.
+    """
+
+    name: ClassVar[str] = "dull"
+    summary: ClassVar[str] = "one of the most frequent responses of the pool"
+
+    top: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.top <= MOST_DULL:
+            raise ValueError(f"top={self.top} is not from 1 to {MOST_DULL}")
+
+    def answer(self, contexts: Sequence[Sequence[str]], request: Request) -> list[Replies]:
+        assert request.pool is not None
+        frequent = most_frequent(request.pool, self.top)
+        if not frequent:
+            return [Replies(reason="no response of the pool has a letter")] * len(contexts)
+        texts = list(frequent)
+        counts = np.array(list(frequent.values()), float)
+        share = counts / counts.sum()
+        replies = []
+        for context in contexts:
+            size = min(request.n, len(texts))
+            chosen = chances(self.seed, context).choice(
+                len(texts), size=size, replace=False, p=share
+            )
+            replies.append(Replies(tuple(texts[i] for i in chosen)))
+        return replies
+
+
+def most_frequent(pool: Pool, top: int) -> dict[str, int]:
+    """The most frequent responses and how often they stand there; ties in the pool's order.
+
+    Only a hash of each response is kept while counting, so that a large pool fits.
+    """
+    from rejoinder.corpus.contamination import normalise
+
+    keys = np.empty(pool.size, np.int64)
+    for start in range(0, pool.size, SLICE):
+        rows = np.arange(start, min(start + SLICE, pool.size))
+        keys[rows] = [hash(text) for text in normalise(pool.responses(rows))]
+    found, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    worded = found != hash("")
+    order = np.lexsort((first[worded], -counts[worded]))[:top]
+    frequent: dict[str, int] = {}
+    for key, count in zip(found[worded][order], counts[worded][order].tolist(), strict=True):
+        forms = Counter(pool.responses(np.flatnonzero(keys == key)))
+        frequent[max(forms, key=lambda text: (forms[text], text))] = count
+    return frequent

@@ -1,0 +1,82 @@
+"""A small thing to learn, with all that makes repeating a run hard: dropout, batches of
+different sizes, validation. As a program, it trains in a folder until somebody kills it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rejoinder.learn.batches import LengthBatches, generator
+from rejoinder.learn.checkpoint import write
+from rejoinder.learn.settings import Training
+from rejoinder.learn.training import Outcome, train
+
+Rows = tuple[Tensor, Tensor]
+
+
+class Net(nn.Module):
+    def __init__(self, dropout: float = 0.2) -> None:
+        super().__init__()
+        chance = torch.Generator().manual_seed(1)
+        with torch.random.fork_rng():
+            self.layers = nn.Sequential(
+                nn.Linear(6, 16), nn.Tanh(), nn.Dropout(dropout), nn.Linear(16, 3)
+            )
+        with torch.no_grad():
+            for weight in self.parameters():
+                weight.copy_(torch.randn(weight.shape, generator=chance) * 0.3)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        found: Tensor = self.layers(inputs)
+        return found
+
+
+class Points:
+    """Points to be told apart by where they lie; each has a length, as a text has."""
+
+    def __init__(self, count: int = 97, *, start: int = 0, tokens: int = 60) -> None:
+        chance = generator(7, start)
+        self.inputs = torch.from_numpy(chance.normal(size=(count, 6))).float()
+        self.labels = (self.inputs[:, 0] > 0).long() + (self.inputs[:, 1] > 0.5).long()
+        self.plan = LengthBatches(chance.integers(2, 12, count), tokens)
+
+    def steps(self, seed: int, epoch: int) -> int:
+        return len(self.plan.plan(seed, epoch))
+
+    def batch(self, seed: int, epoch: int, step: int) -> Rows:
+        rows = torch.from_numpy(np.asarray(self.plan.plan(seed, epoch)[step]))
+        return self.inputs[rows], self.labels[rows]
+
+
+def loss(model: nn.Module, batch: Rows) -> tuple[Tensor, float]:
+    inputs, labels = batch
+    return nn.functional.cross_entropy(model(inputs), labels, reduction="sum"), len(labels)
+
+
+SETTINGS = Training(steps=60, rate=0.02, warmup=0.1, validate_every=7, save_every=0.0, seed=3)
+
+
+def learn(folder: Path, settings: Training = SETTINGS, **more: object) -> tuple[Net, Outcome]:
+    model = Net()
+    validation = Points(40, start=1)
+    outcome = train(
+        model,
+        loss,
+        Points(),
+        settings,
+        folder,
+        validation=validation,
+        **more,  # type: ignore[arg-type]
+    )
+    return model, outcome
+
+
+if __name__ == "__main__":
+    folder, result = Path(sys.argv[1]), Path(sys.argv[2])
+    trained, outcome = learn(folder)
+    known = {"resumed_at": outcome.resumed_at, "history": outcome.history}
+    write(result, trained.state_dict(), known)

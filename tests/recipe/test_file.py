@@ -1,0 +1,166 @@
+"""Recipes as files: variables, lists, and everything that can be wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rejoinder.errors import DataError, MissingExtra, UsageError
+from rejoinder.recipe.file import Recipe, mentions, read_recipe
+
+WHOLE = """
+title = "Which way is best?"
+
+[variables]
+k = 15
+fast = true
+share = 0.5
+folder = { environment = "REJOINDER_TEST_FOLDER", default = "here" }
+
+[[lists.rows]]
+row = "words"
+retriever = "bm25(on=both)"
+
+[[lists.rows]]
+row = "vectors"
+retriever = "vectors(vectors=\\"${work}/glove\\")"
+
+[[steps]]
+name = "vectors"
+run = ["train", "vectors", "${folder}/pairs.parquet", "--share", "${share}", "-o", "${work}/glove"]
+reads = ["${folder}/pairs.parquet"]
+makes = ["${work}/glove"]
+
+[[steps]]
+name = "expand-${row}"
+each = "rows"
+run = ["expand", "--retriever", "${retriever}", "--k", "${k}", "--fast=${fast}",
+       "-o", "${work}/${row}.jsonl"]
+makes = ["${work}/${row}.jsonl"]
+
+[[steps]]
+name = "meta-${row}"
+each = "rows"
+run = ["meta", "${work}/${row}.jsonl", "--json"]
+stdout = "${work}/${row}.json"
+
+[table]
+title = "Agreement at ${k}"
+each = "rows"
+row = "${row}"
+from = "${work}/${row}.json"
+output = "${work}/table.json"
+"""
+
+
+def read(tmp_path: Path, text: str, **changes: str) -> Recipe:
+    path = tmp_path / "recipe.toml"
+    path.write_text(text)
+    return read_recipe(str(path), Path("w"), changes)
+
+
+def test_variables_and_lists_are_filled_in(tmp_path: Path) -> None:
+    recipe = read(tmp_path, WHOLE)
+    names = ["vectors", "expand-words", "expand-vectors", "meta-words", "meta-vectors"]
+    assert [step.name for step in recipe.steps] == names
+    first, words, vectors, meta, _ = recipe.steps
+    assert first.arguments[2] == "here/pairs.parquet"
+    assert first.arguments[4] == "0.5"
+    assert words.arguments[2:6] == ("bm25(on=both)", "--k", "15", "--fast=true")
+    assert vectors.arguments[2] == 'vectors(vectors="w/glove")'
+    assert meta.stdout == "w/words.json"
+    assert meta.makes == ("w/words.json",)
+    assert recipe.table is not None
+    assert recipe.table.title == "Agreement at 15"
+    assert recipe.table.rows == (("words", "w/words.json"), ("vectors", "w/vectors.json"))
+
+
+def test_a_step_for_several_lists(tmp_path: Path) -> None:
+    more = '[[lists.single]]\nrow = "one"\n' + WHOLE.replace(
+        'name = "meta-${row}"\neach = "rows"', 'name = "meta-${row}"\neach = ["single", "rows"]'
+    )
+    names = [step.name for step in read(tmp_path, more).steps]
+    assert names[3:] == ["meta-one", "meta-words", "meta-vectors"]
+
+
+def test_what_earlier_steps_make_is_read(tmp_path: Path) -> None:
+    """Named in the recipe or not, alone or inside a spec."""
+    first, words, vectors, meta, _ = read(tmp_path, WHOLE).steps
+    assert first.reads == ("here/pairs.parquet",)
+    assert words.reads == ()
+    assert vectors.reads == ("w/glove",)
+    assert meta.reads == ("w/words.jsonl",)
+
+
+@pytest.mark.parametrize(
+    ("argument", "found"),
+    [
+        ("w/pool", True),
+        ("vectors(vectors=w/pool)", True),
+        ('vectors(vectors="w/pool")', True),
+        ("w/pool/part", True),
+        ("w/pool.parquet", False),
+        ("w/pool-2", False),
+        ("new/pool", False),
+        ("other/w/pool", True),  # too careful does no harm
+    ],
+)
+def test_a_path_is_told_from_a_longer_name(argument: str, found: bool) -> None:
+    assert mentions(argument, "w/pool") is found
+
+
+def test_variables_change_by_set_and_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REJOINDER_TEST_FOLDER", "there")
+    assert read(tmp_path, WHOLE).steps[0].arguments[2] == "there/pairs.parquet"
+    recipe = read(tmp_path, WHOLE, folder="elsewhere", k="3")
+    assert recipe.steps[0].arguments[2] == "elsewhere/pairs.parquet"
+    assert recipe.steps[1].arguments[4] == "3"
+    with pytest.raises(UsageError, match=r"--set kk: .* no such variable: did you mean 'k'"):
+        read(tmp_path, WHOLE, kk="3")
+
+
+def test_a_missing_environment_variable_is_named(tmp_path: Path) -> None:
+    text = WHOLE.replace('default = "here"', 'about = "the folder of corpora"')
+    with pytest.raises(MissingExtra, match=r"REJOINDER_TEST_FOLDER \(the folder of corpora\)"):
+        read(tmp_path, text)
+    assert read(tmp_path, text, folder="x").steps[0].arguments[2] == "x/pairs.parquet"
+
+
+def test_the_folder_of_the_recipe_is_a_variable(tmp_path: Path) -> None:
+    text = '[[steps]]\nname = "a"\nrun = ["ls", "${recipe}/x"]\nmakes = ["y"]\n'
+    assert read(tmp_path, text).steps[0].arguments == ("ls", f"{tmp_path}/x")
+
+
+STEP = '[[steps]]\nname = "a"\nrun = ["ls"]\nmakes = ["x"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("steps = ]", "broken TOML: .*line 1"),
+        ("", "the field is missing: steps"),
+        ("steps = []", "there is no step"),
+        (STEP.replace("makes", "mades"), "mades"),
+        (STEP.replace('"ls"', ""), "'run' is empty"),
+        (STEP.replace('makes = ["x"]', ""), "name the files that it makes"),
+        (STEP.replace('["x"]', '"x"'), "steps.*makes: expected a list"),
+        (STEP.replace('"a"', '"a/b"'), "letters, digits"),
+        (STEP + 'stdout = "x.gz"\n', "not to x.gz"),
+        (STEP + 'each = "rows"\n', "no list 'rows'"),
+        (STEP.replace('"ls"', '"${k}"'), r"unknown variable \$\{k\}: known: recipe, work"),
+        (STEP + STEP, "makes x, as 'a' does already; two steps are called 'a'"),
+        ("[variables]\nwork = 1\n" + STEP, "'work' is given by Rejoinder"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(DataError, match=complaint) as error:
+        read(tmp_path, text)
+    assert str(error.value).startswith(str(tmp_path / "recipe.toml"))
+
+
+def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be read: no such file"):
+        read_recipe(str(tmp_path / "none.toml"), Path("w"))

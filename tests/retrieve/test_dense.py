@@ -1,0 +1,104 @@
+"""Averaged word vectors and sentence vectors as retrievers."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rejoinder.errors import MissingExtra, UsageError
+from rejoinder.retrieve.base import Queries, make_retriever
+
+VECTORS = """4 2
+cat 1 0
+dog 0.8 0.6
+tax 0 1
+anti -1 0
+"""
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> str:
+    (tmp_path / "words.txt").write_text(VECTORS)
+    return str(tmp_path / "words.txt")
+
+
+def test_cosines_by_hand(pool_of: Any, words: str) -> None:
+    """Row 0: (1, 0). Row 1: the average of (1, 0) and (0, 1), whose cosine with (1, 0) is √½.
+    Row 2 has no known word, row 3 is (-1, 0); row 4 repeats row 0, and the lower one wins.
+    """
+    pool = pool_of([("Cat!", "r0"), ("cat tax", "r1"), ("?", "r2"), ("anti", "r3"), ("cat", "r4")])
+    hits = pool.search(make_retriever(f'vectors(vectors="{words}")'), Queries(["cat"], [None]), 5)
+    assert hits.rows.tolist() == [[0, 4, 1, 3, -1]]
+    assert hits.scores[0] == pytest.approx([1, 1, math.sqrt(0.5), -1, 0], abs=1e-7)
+    assert pool.notes == {"utterance without a vector": 1}
+
+
+def test_both_is_the_product(pool_of: Any, words: str) -> None:
+    """ "cat" and "dog" have the cosine 0.8: utterance 1, response 0.8 gives 0.8; 0.8 · 0.8 = 0.64;
+    a negative cosine on either side, or on both, is no similarity."""
+    rows = [("dog", "cat"), ("cat", "dog"), ("dog", "dog"), ("anti", "anti"), ("cat", "anti")]
+    retriever = make_retriever(f'vectors(on=both,vectors="{words}")')
+    hits = pool_of(rows).search(retriever, Queries(["cat"], ["cat"]), 5)
+    assert hits.rows.tolist() == [[0, 1, 2, -1, -1]]
+    assert hits.scores[0] == pytest.approx([0.8, 0.8, 0.64, 0, 0], abs=1e-7)
+
+
+def test_why_a_query_finds_nothing(pool_of: Any, words: str) -> None:
+    pool = pool_of([("cat", "dog")])
+    queries = Queries(
+        ["", "zebra", "cat", "今日はとてもいい天気ですね"], ["cat"] * 2 + [None, "cat"]
+    )
+    hits = pool.search(make_retriever(f'vectors(on=both,vectors="{words}")'), queries, 1)
+    assert hits.reasons == {
+        0: "the context has no text",
+        1: "no word of the utterance has a vector",
+        2: "there is no original reply to compare with",
+        3: "the tokenizer 13a does not split Japanese text; use tok=ja-mecab or tok=char",
+    }
+
+
+def test_an_encoder_finds_what_means_the_same(pool_of: Any) -> None:
+    texts = ["My dog is ill.", "The train was late again.", "", "I love this film!"]
+    pool = pool_of([(text, f"r{i}") for i, text in enumerate(texts)])
+    retriever = make_retriever("encoder")
+    queries = Queries(["What a great movie.", "We missed our connection."], [None, None])
+    hits = pool.search(retriever, queries, 4)
+    assert hits.rows[:, 0].tolist() == [3, 1]
+    assert 2 not in hits.rows  # an empty text has no meaning
+    from rejoinder.encode.transformer import open_encoder
+
+    vectors = open_encoder("minilm").sentences([*queries.utterances, *texts])
+    assert hits.scores[0, 0] == pytest.approx(float(vectors[0] @ vectors[5]), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ("encoder(pooling=max)", "pooling=max is not one of mean, cls"),
+        ("encoder(index=annoy)", "unknown index 'annoy'"),
+        ("encoder(index=hsnw)", "did you mean 'hnsw'"),
+        ("vectors(index=hnsw,on=both)", "index=hnsw finds what is near to one vector"),
+        ("vectors(index=hnsw(links=1))", "links=1 is not from 4"),
+        ("vectors(index=ivf-pq(probe=3))", "ivf-pq has no parameter 'probe'"),
+    ],
+)
+def test_bad_specs(spec: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        make_retriever(spec)
+
+
+def test_a_model_that_is_not_here(pool_of: Any) -> None:
+    pool = pool_of([("a", "b")])
+    with pytest.raises(MissingExtra, match="not on this machine"):
+        pool.search(make_retriever("encoder(model=nobody/nothing)"), Queries(["a"], [None]), 1)
+    with pytest.raises(UsageError, match="layer=99"):
+        pool.search(make_retriever("encoder(layer=99)"), Queries(["a"], [None]), 1)
+
+
+def test_vectors_have_length_one_or_zero(words: str) -> None:
+    vectors = make_retriever(f'vectors(vectors="{words}")').encode(["cat dog", "anti cat", "x"])  # type: ignore[attr-defined]
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 0, 0], abs=1e-7)

@@ -1,0 +1,231 @@
+"""Items in, items with references out: order, distinct texts, leaks, reasons, account."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rejoinder.errors import DataError, ResourceError, UsageError
+from rejoinder.io import read_items
+from rejoinder.items import Item, Reference
+from rejoinder.retrieve.base import make_retriever
+from rejoinder.retrieve.expand import Account, Settings, expand
+from rejoinder.retrieve.folder import build_index, working
+
+POOL = [
+    ("do you like old cheese", "only blue cheese"),  # 0
+    ("do you like cheese", "yes , a lot"),  # 1
+    ("do you like cheese", "no"),  # 2
+    ("do you like music", "no"),  # 3: the same reply as 2
+    ("where is the station", "over there"),  # 4
+    ("do you really like cheese and music", "who does not ?"),  # 5
+]
+
+BM25 = make_retriever("bm25")
+
+
+def item(
+    number: int, *context: str, references: tuple[Any, ...] = (), **more: Any
+) -> dict[str, Any]:
+    return {
+        "id": str(number),
+        "response": "hm",
+        "context": list(context),
+        "references": list(references),
+        **more,
+    }
+
+
+@pytest.fixture
+def run(pairs: Any, tmp_path: Path) -> Any:
+    def start(
+        items: list[dict[str, Any]],
+        retriever: Any = BM25,
+        pool: Any = POOL,
+        *,
+        engine: str | None = None,
+        **settings: Any,
+    ) -> tuple[list[Item], Account]:
+        path = tmp_path / "items.jsonl"
+        path.write_text("".join(json.dumps(one) + "\n" for one in items))
+        account = expand(
+            str(path), pairs(pool), tmp_path / "out.jsonl", retriever, Settings(**settings),
+            engine=engine,
+        )  # fmt: skip
+        names = {p.name for p in tmp_path.iterdir()}
+        assert not [name for name in names if name.startswith(".")], "nothing hidden stays behind"
+        return list(read_items(tmp_path / "out.jsonl")), account
+
+    return start
+
+
+def added(one: Item) -> list[tuple[str, str | None]]:
+    return [(reference.text, reference.source) for reference in one.references]
+
+
+def test_references_in_their_order(run: Any) -> None:
+    """The original, then the nearest replies with falling similarity, then the parrot."""
+    given = {"text": "sometimes", "weight": 0.5, "source": "original"}
+    found, account = run([item(1, "hi", "cheese music", references=(given,))], k=3)
+    references = found[0].references
+    assert references[0] == Reference("sometimes", 0.5, "original")
+    # row 5 has both words; music is in 2 rows and cheese in 4, so row 3 comes before 1, 2 and 0
+    assert added(found[0])[1:] == [
+        ("who does not ?", "retrieved"),
+        ("no", "retrieved"),
+        ("yes , a lot", "retrieved"),
+        ("cheese music", "parrot"),
+    ]
+    scores = [reference.score for reference in references[1:4]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(reference.weight is None for reference in references[1:])
+    assert references[4].score is None
+    assert (account.items, account.queries, account.retrieved, account.parrots) == (1, 1, 3, 1)
+    assert (account.nearest, account.kth) == (scores[0], scores[2])
+
+
+def test_a_text_stands_once_and_the_next_best_takes_its_place(run: Any) -> None:
+    """The item has the nearest reply already; "no" is said to two utterances, and counts once."""
+    found, _ = run([item(1, "cheese music", references=("who does not ?",))], k=3)
+    assert [text for text, _ in added(found[0])] == [
+        "who does not ?", "no", "yes , a lot", "only blue cheese", "cheese music",
+    ]  # fmt: skip
+    found, _ = run([item(1, "cheese music", references=("no", "no", "x"))], k=2)
+    assert [text for text, _ in added(found[0])[3:5]] == ["who does not ?", "yes , a lot"]
+
+
+def test_a_parrot_that_was_retrieved_is_not_added_again(run: Any) -> None:
+    pool = [("say cheese", "cheese please"), ("my cheese", "what ?")]
+    found, account = run([item(1, "cheese please")], pool=pool, k=2)
+    assert added(found[0]) == [("cheese please", "retrieved"), ("what ?", "retrieved")]
+    assert account.parrots == 0
+    found, _ = run([item(1, "the cheese")], pool=pool, k=1, parrot=False)
+    assert [source for _, source in added(found[0])] == ["retrieved"]
+
+
+def test_the_same_question_is_asked_once(run: Any) -> None:
+    """Two systems, one context; but with other references, so the replies differ."""
+    items = [
+        item(1, "cheese music", system="a", references=("no",)),
+        item(2, "cheese music", system="b"),
+        item(3, "other", "cheese music", system="b"),
+    ]
+    found, account = run(items, k=1)
+    assert (account.contexts, account.queries) == (2, 1)
+    assert [added(one)[-2][0] for one in found] == ["who does not ?"] * 3
+    assert [one.system for one in found] == ["a", "b", "b"]
+    # compared by reply as well, the first reference makes another question of it
+    items[1]["references"] = ["no no"]
+    _, account = run(items[:2], make_retriever("bm25(on=both)"), k=1)
+    assert account.queries == 2
+
+
+def test_leaks_are_left_out_and_counted(run: Any) -> None:
+    """The utterances of rows 1 and 2 are a last turn of some item, whichever asks."""
+    items = [
+        item(1, "Do you like cheese?"),
+        item(2, "old cheese"),
+        item(3, "do you like cheese", "hm"),
+    ]
+    found, account = run(items, k=5)
+    assert account.leaks == {"exact": 2, "near": 0}
+    assert "yes , a lot" not in [text for one in found for text, _ in added(one)]
+    found, account = run(items, k=5, keep_leaks=True)
+    assert account.leaks == {}
+    assert "yes , a lot" in [text for text, _ in added(found[0])]
+
+
+def test_nearly_the_same_utterance_is_a_leak(run: Any) -> None:
+    long = "we went to the museum of modern art on a rainy sunday afternoon"
+    pool = [(long.replace("rainy", "rainey"), "how nice"), ("a museum of art", "oh")]
+    found, account = run([item(1, long)], pool=pool)
+    assert account.leaks == {"exact": 0, "near": 1}
+    assert added(found[0])[0] == ("oh", "retrieved")
+
+
+def test_items_that_are_left_as_they_were(run: Any) -> None:
+    items = [
+        item(1),
+        item(2, "cheese"),
+        item(3, "zebra", references=("no",)),
+        item(4, "do you like tea", references=("over there",)),
+        item(5, "music", references=("no , no",)),
+    ]
+    found, account = run(items, make_retriever("bm25(on=both)"))
+    assert [len(one.references) for one in found] == [0, 0, 1, 1, 3]
+    assert account.unexpanded == {
+        "the context has no text": 1,
+        "there is no original reply to compare with": 1,
+        "no word of the utterance stands in the pool": 1,
+        "nothing in the pool is similar": 1,
+    }
+    assert (account.items, account.fewer) == (5, 1)
+    assert json.loads(json.dumps(account.plain()))["items"] == 5
+    only = [("cheese", "no")]
+    _, account = run([item(1, "my cheese", references=("no",))], pool=only)
+    assert account.unexpanded == {"what is similar stands there already": 1}
+    assert account.nearest is None
+
+
+def test_more_wanted_than_the_pool_has(run: Any) -> None:
+    found, account = run([item(1, "cheese music")], k=100)
+    assert [text for text, _ in added(found[0])] == [
+        "who does not ?", "no", "yes , a lot", "only blue cheese", "cheese music",
+    ]  # fmt: skip
+    assert (account.pairs, account.fewer) == (6, 1)
+
+
+def test_an_index_in_place_of_pairs(run: Any, pairs: Any, tmp_path: Path) -> None:
+    items = [item(1, "cheese music")]
+    _, account = run(items)
+    build_index(pairs(POOL), BM25, tmp_path / "index")
+    source, index = str(tmp_path / "items.jsonl"), str(tmp_path / "index")
+    other = expand(source, index, tmp_path / "other.jsonl")
+    assert (tmp_path / "other.jsonl").read_bytes() == (tmp_path / "out.jsonl").read_bytes()
+    assert other.plain() | {"pool": ""} == account.plain() | {"pool": ""}
+    with pytest.raises(UsageError, match=r"index for bm25, not for tfidf; leave out --by"):
+        expand(source, index, tmp_path / "no.jsonl", make_retriever("tfidf"))
+    with pytest.raises(UsageError, match="leave out --split"):
+        expand(source, index, tmp_path / "no.jsonl", split="train")
+    assert not (tmp_path / "no.jsonl").exists()
+    assert not (tmp_path / ".no.jsonl.work").exists()
+
+
+@pytest.mark.parametrize("spec", ["bm25(on=both)", "tfidf"])
+def test_an_engine_gives_the_same_bytes(run: Any, tmp_path: Path, spec: str) -> None:
+    items = [item(i, words, references=("no , not a lot",)) for i, words in enumerate(
+        ["cheese music", "the station", "nothing", "do you like cheese ?"]
+    )]  # fmt: skip
+    run(items, make_retriever(spec), k=4)
+    expected = (tmp_path / "out.jsonl").read_bytes()
+    run(items, make_retriever(spec), k=4, engine="duckdb")
+    assert (tmp_path / "out.jsonl").read_bytes() == expected
+
+
+def test_bad_items_and_bad_pools(run: Any, pairs: Any, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="the pool is empty"):
+        run([item(1, "cheese")], pool=[])
+    with pytest.raises(DataError, match="ids must be unique"):
+        run([item(1, "cheese"), item(1, "music")])
+    path = pairs(POOL)
+    with pytest.raises(DataError, match="cannot be read"):
+        expand(str(tmp_path / "none.jsonl"), path, tmp_path / "o.jsonl", BM25)
+    (tmp_path / "items.jsonl").write_text(json.dumps(item(1, "cheese")))
+    with (
+        working(tmp_path / "o.jsonl"),
+        pytest.raises(ResourceError, match="another run is making it"),
+    ):
+        expand(str(tmp_path / "items.jsonl"), path, tmp_path / "o.jsonl", BM25)
+    assert not (tmp_path / "o.jsonl").exists()
+
+
+def test_many_items_in_few_lines_of_memory(run: Any) -> None:
+    """More items than are written at once."""
+    items = [item(i, f"cheese {i % 3}", system=f"s{i}") for i in range(2500)]
+    found, account = run(items, k=2)
+    assert [one.system for one in found] == [f"s{i}" for i in range(2500)]
+    assert account.queries == 3
+    assert {len(one.references) for one in found} == {3}

@@ -28,7 +28,7 @@ unit: $(VENV)/dev
 
 bench: $(VENV)/dev
 	for file in bertscore bootstrap cleaning corpus encoding overlap pair_metrics retrieval \
-	  streaming tokenizers vectors; do \
+	  streaming tokenizing vectors; do \
 	  $(BIN)/python benchmarks/$$file.py || exit 1; done
 
 $(VENV)/bin/python:

@@ -29,8 +29,6 @@ from rejoinder.encode.transformer.shares import threads
 from table import show
 
 HERE = Path(__file__).resolve().parent
-# the tokenizers.py beside this file would hide the package of that name
-sys.path[:] = [path for path in sys.path if Path(path).resolve() != HERE]
 
 TEXTS = 4000
 ROUNDS = 3

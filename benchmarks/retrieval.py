@@ -237,8 +237,6 @@ def row(name: str, ours: float, peer: float, required: float) -> dict[str, Any]:
 
 
 def run(rows: int, specs: list[str], keep: Path | None = None) -> list[dict[str, Any]]:
-    # the tokenizers.py beside this file would hide the package of that name
-    sys.path[:] = [path for path in sys.path if path != str(Path(__file__).parent)]
     return [*scan_rows(rows), *faiss_rows(rows, specs, keep)]
 
 

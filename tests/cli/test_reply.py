@@ -90,6 +90,29 @@ def test_several_replies_to_a_context(run: Run, folder: Path) -> None:
     assert b"1 pairs of the pool left out" in done.stderr
 
 
+def test_replies_as_references(run: Run, folder: Path) -> None:
+    """Controls for retrieved references: the parrot and the most frequent response."""
+    items = CONTEXTS.splitlines()[:2]
+    (folder / "items.jsonl").write_text("\n".join(items))
+    done = run(
+        "reply", "items.jsonl", "-s", "ir-status", "-s", "parrot", "-n", "2", "--as-references",
+        "--pool", "pairs.parquet",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    parrot = {"text": "how was your trip to Kyoto", "source": "parrot"}
+    retrieved = {"text": "Long, but good.", "source": "ir-status"}
+    assert found[0]["references"] == [{"text": "Great!"}, retrieved, parrot]
+    assert found[1]["references"] == [retrieved, parrot]
+    for new, old in zip(found, map(json.loads, items), strict=True):
+        assert {**new, "references": 0} == {**old, "references": 0}
+    done = run("reply", "contexts.jsonl", "-s", "parrot", "--as-references")
+    assert done.returncode == 3
+    assert b"contexts.jsonl:3: the field is missing" in done.stderr
+    done = run("reply", "-", "-s", "parrot", "--as-references")
+    assert b"give a file instead of -" in done.stderr
+
+
 def test_leaks_can_be_kept(run: Run, folder: Path) -> None:
     done = run("reply", "contexts.jsonl", "-s", "c-bm25", "--pool", "pairs.parquet", "--keep-leaks")
     assert json.loads(done.stdout.splitlines()[0])["response"] == "the leaked answer"

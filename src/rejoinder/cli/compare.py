@@ -45,7 +45,7 @@ def compare(
     from rejoinder.items import Item
     from rejoinder.meta.ranking import compare_systems
     from rejoinder.metrics.evaluate import Scored, evaluate
-    from rejoinder.metrics.request import requests
+    from rejoinder.metrics.request import notes, requests
 
     asked = requests(metric, language)
     source = JsonLines(items)
@@ -60,6 +60,8 @@ def compare(
 
     with naming(source.name):
         rankings, refused = compare_systems(asked, scored(), resamples=resamples, seed=seed)
+    for note in notes(asked):
+        say(note)
     if json:
         print_json(as_json(asked, rankings, refused))
         return

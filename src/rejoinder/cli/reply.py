@@ -21,7 +21,6 @@ from rejoinder.cli.common import (
 from rejoinder.errors import RejoinderError, UsageError
 
 if TYPE_CHECKING:
-    from rejoinder.items import Item
     from rejoinder.retrieve.pool import Pool
     from rejoinder.systems.base import Mask, Replies, System
     from rejoinder.systems.contexts import Context
@@ -47,6 +46,10 @@ def reply(
         int | None,
         typer.Option("--seed", metavar="N", min=0, max=2**63 - 1, help="For systems that draw."),
     ] = None,
+    as_references: Annotated[
+        bool,
+        typer.Option("--as-references", help="Write CONTEXTS, with the replies as references."),
+    ] = False,
     keep_leaks: Annotated[
         bool, typer.Option("--keep-leaks", help="Also reply with pairs that the contexts have.")
     ] = False,
@@ -54,16 +57,22 @@ def reply(
 ) -> None:
     """Let dialogue systems reply, and write their replies as items.
 
-    Replies to the same context count as one context; references are carried along. Pairs whose
+    Items with the same context count as one context; references are carried along. Pairs whose
     utterance is the last turn of a context, or nearly, are not replied with.
     """
-    from rejoinder.io import open_output, write_jsonl
+    from rejoinder.io import open_output, read_items, write_jsonl
+    from rejoinder.systems import records
     from rejoinder.systems.contexts import read_contexts
 
-    systems = _systems(system, seed, pool, json and output is None)
+    complaints = []
+    if json and output is None:
+        complaints.append("--json prints a summary to stdout, where the replies go: add -o FILE")
+    if as_references and contexts == "-":
+        complaints.append("--as-references reads the items twice: give a file instead of -")
+    systems = _systems(system, seed, pool, complaints)
     check_output(output, [contexts])
     asked = read_contexts(contexts)
-    outcomes = []
+    said: dict[str, list[Replies]] = {}
     with open_output(output) as stream, _opened(pool, systems) as opened:
         leaks = None if keep_leaks else _leaks(opened, asked)
         for each in systems:
@@ -75,10 +84,13 @@ def reply(
                     leaks=leaks,
                     on_progress=advance,
                 )
-            items = list(_items(str(each), asked, found, replies))
-            write_jsonl(stream, items)
-            reasons = Counter(answer.reason for answer in found if answer.reason is not None)
-            outcomes.append(_Outcome(str(each), len(items), dict(reasons)))
+            said[str(each)] = found
+            if not as_references:
+                named = records.as_items(str(each), asked, found, numbered=replies > 1)
+                write_jsonl(stream, list(named))
+        if as_references:
+            write_jsonl(stream, list(records.as_references(read_items(contexts), asked, said)))
+    outcomes = [_Outcome.of(name, found) for name, found in said.items()]
     left_out = 0 if leaks is None else int(leaks.sum())
     if json:
         plain = [outcome.plain() for outcome in outcomes]
@@ -100,12 +112,19 @@ class _Outcome:
     replies: int
     none: dict[str, int]
 
+    @classmethod
+    def of(cls, system: str, found: list[Replies]) -> _Outcome:
+        reasons = Counter(answer.reason for answer in found if answer.reason is not None)
+        return cls(system, sum(len(answer.texts) for answer in found), dict(reasons))
+
     def plain(self) -> dict[str, Any]:
         return {"system": self.system, "replies": self.replies, "without_reply": self.none}
 
 
-def _systems(specs: list[str], seed: int | None, pool: str | None, mixed: bool) -> list[System]:
-    """All that is wrong with the arguments, at once."""
+def _systems(
+    specs: list[str], seed: int | None, pool: str | None, complaints: list[str]
+) -> list[System]:
+    """The systems; or all that is wrong with the arguments, at once."""
     from rejoinder.systems.base import make_system
 
     problems: list[str] = []
@@ -126,8 +145,7 @@ def _systems(specs: list[str], seed: int | None, pool: str | None, mixed: bool) 
     waiting = [name for name, each in systems.items() if each.needs_pool]
     if waiting and pool is None:
         problems.append(f"{', '.join(waiting)}: add --pool PAIRS to take replies from")
-    if mixed:
-        problems.append("--json prints a summary to stdout, where the replies go: add -o FILE")
+    problems += complaints
     if problems:
         raise UsageError(*problems)
     if missing:
@@ -156,19 +174,3 @@ def _leaks(pool: Pool | None, contexts: list[Context]) -> Mask | None:
     with pieces_progress("looking for leaks") as advance:
         mask, _ = find_leaks(pool, [c.turns[-1] for c in contexts if c.turns], advance)
     return mask
-
-
-def _items(system: str, contexts: list[Context], found: list[Replies], most: int) -> Iterator[Item]:
-    from rejoinder.items import Item
-
-    for context, answer in zip(contexts, found, strict=True):
-        for number, text in enumerate(answer.texts, 1):
-            name = f"{context.id}:{system}"
-            yield Item(
-                id=name if most == 1 else f"{name}:{number}",
-                response=text,
-                context=context.turns,
-                system=system,
-                references=list(context.references.values()),
-                context_id=context.id,
-            )

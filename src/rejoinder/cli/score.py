@@ -50,7 +50,7 @@ def score(
     from rejoinder.items import Item
     from rejoinder.metrics.evaluate import evaluate, judge_sets
     from rejoinder.metrics.records import item_scores, set_scores
-    from rejoinder.metrics.request import requests
+    from rejoinder.metrics.request import notes, requests
     from rejoinder.metrics.summary import Summarizer
 
     asked = requests(metric, language)
@@ -76,6 +76,8 @@ def score(
         judged = judge_sets(kept, asked.set_metrics)
         write_jsonl(stream, set_scores(asked.sets, judged))
         summaries = summarizer.summaries()
+    for note in notes(asked):
+        say(note)
     if json:
         print_json(as_json(asked, summaries, judged))
     else:

@@ -38,6 +38,12 @@ class Requests:
         return [r.metric for r in self.sets if isinstance(r.metric, SetMetric)]
 
 
+def notes(asked: Requests) -> list[str]:
+    """What metrics have to say of the scores, each thing once."""
+    every = [*asked.items, *asked.sets]
+    return list(dict.fromkeys(note for request in every for note in request.metric.notes()))
+
+
 def requests(specs: Iterable[str], language_code: str | None = None) -> Requests:
     """Build every metric that was asked for; all that is wrong is reported at once."""
     asked: dict[Metric, Request] = {}

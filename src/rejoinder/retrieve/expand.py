@@ -23,7 +23,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rejoinder.corpus.contamination import Fingerprint
 from rejoinder.engine import Engine, open_engine
 from rejoinder.errors import UsageError
 from rejoinder.io import JsonLines, open_output, open_stdin, read_items, write_jsonl
@@ -38,6 +37,7 @@ from rejoinder.retrieve.base import (
     make_retriever,
 )
 from rejoinder.retrieve.folder import resume, working
+from rejoinder.retrieve.leaks import find_leaks
 from rejoinder.retrieve.pool import Pool, open_pool
 
 DEFAULT = "vectors"
@@ -216,20 +216,8 @@ def _leaks(
     """The pairs whose utterance the test set has, and how many of each kind."""
     if settings.keep_leaks or not asked.last_turns:
         return None, {}
-    fingerprint = Fingerprint.of(asked.last_turns)
-    mask = np.zeros(pool.size, np.bool_)
-    counts: Counter[str] = Counter(exact=0, near=0)
-    done = 0
     with watch("looking for leaks") as advance:
-        for batch in pool.batches(["utterance"]):
-            for i, kind in enumerate(fingerprint.find(batch.column(0).to_pylist())):
-                if kind is not None:
-                    mask[done + i] = True
-                    counts[kind] += 1
-            done += batch.num_rows
-            if advance:
-                advance(done, pool.size)
-    return mask, dict(counts)
+        return find_leaks(pool, asked.last_turns, advance)
 
 
 def _search(

@@ -19,6 +19,8 @@ class Context:
     """What is replied to."""
 
     id: str
+    group: str
+    """What its items say their context is: :attr:`Item.group`."""
     turns: list[str]
     references: dict[str, Reference] = field(default_factory=dict)
     """By text."""
@@ -41,7 +43,7 @@ def read_contexts(source: str | Path) -> list[Context]:
                     f"'{name}' names the context in line {names[name]} already,"
                     " which has other turns; give each context its own context_id",
                 )
-            context = found[group] = Context(name, item.context)
+            context = found[group] = Context(name, group, item.context)
             first[group] = names[name] = number
         elif context.turns != item.context:
             raise lines.wrong(

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from rejoinder.encode.static import open_vectors
 from rejoinder.encode.transformer.find import find_folder
 from rejoinder.errors import DataError, MissingExtra
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Our 13a on a batch against sacreBLEU's, text by text, on the replies of DailyDialog.
 
-    python benchmarks/tokenizers.py
+    python benchmarks/tokenizing.py
 
 The ratio is the peer's time over ours: above 1 means that we are faster.
 """

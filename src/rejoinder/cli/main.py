@@ -86,7 +86,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what an old terminal can't show becomes a ?
             stream.reconfigure(errors="replace")
-    sys.exit(run())
+    try:
+        code = run()
+    finally:
+        signal.alarm(0)  # cleaned up: however long the interpreter takes to end, it is leaving
+    sys.exit(code)
 
 
 def _leave(number: int, _: object) -> None:

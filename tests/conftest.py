@@ -17,6 +17,9 @@ from hypothesis import settings
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
+# torch reads it when it is loaded: threads that wait at full speed stall a busy machine
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -21,9 +21,10 @@ LAYERS = [
     {"corpus"},
     {"encode"},
     {"retrieve", "learn"},
+    {"evaluator"},
     {"metrics", "systems"},
     {"meta"},
-    {"report", "api", "recipe"},
+    {"fit", "report", "api", "recipe"},
     {"cli"},
 ]
 
@@ -67,13 +68,18 @@ def test_the_command_line_starts_light() -> None:
     for arguments, heavy in (
         (["--help"], {"torch", "sklearn", "numba", "scipy", "numpy"}),
         (["ls", "--json"], {"torch", "sklearn", "numba", "scipy"}),
+        (["score", "-", "-m", "bleu"], {"torch", "sklearn"}),
     ):
         code = (
             "import sys\nfrom rejoinder.cli.main import run\n"
             f"run({arguments!r})\nsys.stderr.write(' '.join(sys.modules))"
         )
         done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+            [sys.executable, "-c", code],
+            input='{"id": "1", "response": "a b", "references": ["a b"]}',
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert done.stdout
         assert not heavy & set(done.stderr.split())

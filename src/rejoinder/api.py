@@ -75,12 +75,16 @@ def score(
     metrics: str | Sequence[str],
     *,
     language: str | None = None,
+    evaluator: str | Path | None = None,
     resamples: int = 1000,
     seed: int = 12345,
 ) -> dict[str, Scores]:
-    """Score items with item metrics; the result is keyed by the specs as they were given."""
+    """Score items with item metrics; the result is keyed by the specs as they were given.
+
+    ``evaluator`` is a folder made by 'rejoinder fit', for metrics that ask one.
+    """
     metrics = _listed(metrics)
-    asked = requests(metrics, language)
+    asked = requests(metrics, language, _path(evaluator))
     if asked.sets:
         raise DataError(f"{asked.sets[0].label} judges sets of replies; use rejoinder.diversity")
     summarizer = Summarizer(asked.item_metrics, resamples=resamples, seed=seed)
@@ -125,6 +129,7 @@ def compare(
     metrics: str | Sequence[str],
     *,
     language: str | None = None,
+    evaluator: str | Path | None = None,
     resamples: int = 1000,
     seed: int = 12345,
 ) -> list[Ranking]:
@@ -132,7 +137,7 @@ def compare(
 
     A metric by which they can't be compared is left out; if that is so for all, it is an error.
     """
-    asked = requests(_listed(metrics), language)
+    asked = requests(_listed(metrics), language, _path(evaluator))
     batches = evaluate(as_items(items), asked.item_metrics, strict=False)
     return compare_systems(asked, batches, resamples=resamples, seed=seed)[0]
 
@@ -158,6 +163,7 @@ def agreement(
     statistic: Statistic = "spearman",
     human_system: str = HUMAN,
     language: str | None = None,
+    evaluator: str | Path | None = None,
     resamples: int = 1000,
     seed: int = 12345,
 ) -> Study:
@@ -165,7 +171,7 @@ def agreement(
 
     ``level`` says what is correlated: replies, the sets of replies to one context, or systems.
     """
-    asked = requests(_listed(metrics), language)
+    asked = requests(_listed(metrics), language, _path(evaluator))
     rated = list(as_items(items))
     lines = [
         line
@@ -178,3 +184,7 @@ def agreement(
 
 def _listed(metrics: str | Sequence[str]) -> Sequence[str]:
     return [metrics] if isinstance(metrics, str) else list(metrics)
+
+
+def _path(evaluator: str | Path | None) -> str | None:
+    return None if evaluator is None else str(evaluator)

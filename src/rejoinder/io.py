@@ -10,6 +10,7 @@ import codecs
 import contextlib
 import errno
 import gzip
+import hashlib
 import io
 import os
 import re
@@ -305,3 +306,9 @@ def write_jsonl(stream: IO[bytes], records: list[Item] | list[Score]) -> None:
     """Append records, a line each."""
     if records:
         stream.write(msgspec.json.Encoder().encode_lines(records))
+
+
+def file_digest(path: Path, kind: str | Callable[[], Any] = "sha256") -> bytes:
+    """The digest of a file's content."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, kind).digest()

@@ -85,6 +85,8 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     unscored: str | None = None
     level: Literal["item", "context", "system"] = "item"
     system: str | None = None
+    coverage: dict[str, float] | None = None
+    """How well an evaluator's pool covers the item's context: ``nearest``, ``agreement``."""
 
 
 def item_from(record: dict[str, Any]) -> Item:

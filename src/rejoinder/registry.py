@@ -88,7 +88,12 @@ METRICS: Registry[Any] = Registry(
         "vector-pool": f"{_EMBEDDING}.pool:VectorPool",
         "sentence-cosine": f"{_EMBEDDING}.sentence:SentenceCosine",
         "bertscore": f"{_EMBEDDING}.bertscore:BertScore",
+        "vbleu": "rejoinder.metrics.weighted.vbleu:VBleu",
         "vbertscore": "rejoinder.metrics.weighted.vbertscore:VBertScore",
+        "rating": "rejoinder.metrics.learned.rating:Rating",
+        "unreferenced": "rejoinder.metrics.learned.unreferenced:Unreferenced",
+        "expanded": "rejoinder.metrics.weighted.expanded:Expanded",
+        "ruber": "rejoinder.metrics.blend.ruber:Ruber",
     },
 )
 
@@ -121,6 +126,7 @@ READERS: Registry[Any] = Registry(
         "chat": f"{_READERS}.chat:Chat",
         "tsv": f"{_READERS}.tsv:Tsv",
         "dailydialog": f"{_READERS}.dailydialog:DailyDialog",
+        "dailydialog-plusplus": f"{_READERS}.dailydialog_plusplus:DailyDialogPlusPlus",
         "chitchat": f"{_READERS}.chitchat:Chitchat",
         "self-dialogue": f"{_READERS}.self_dialogue:SelfDialogue",
         "real-persona-chat": f"{_READERS}.real_persona_chat:RealPersonaChat",

@@ -87,6 +87,7 @@ def test_all_wrong_arguments_at_once(run: Run, tmp_path: Path) -> None:
         ["meta", "items.jsonl", "scores.jsonl", "--level", "word"],
         ["datasets", "export", "grade-convai3"],
         ["datasets", "export", "grade-convai2", "--references", "many"],
+        ["datasets", "export", "grade-convai2", "--system", "nobody"],
         ["explain", "blu"],
     ],
 )

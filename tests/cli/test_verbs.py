@@ -25,6 +25,15 @@ def judged(run: Run, tmp_path: Path, data: Path) -> Path:
     return tmp_path
 
 
+def test_only_some_systems_are_exported(run: Run, judged: Path) -> None:
+    done = run(
+        "datasets", "export", "dailydialog-multiref", "--system", "human", "--system", "hredf"
+    )
+    systems = [json.loads(line)["system"] for line in done.stdout.splitlines()]
+    assert sorted(set(systems)) == ["hredf", "human"]
+    assert len(systems) == 200
+
+
 def test_datasets_score_meta(run: Run, judged: Path) -> None:
     metrics = ["bleu(n=2,smooth=epsilon,tok=whitespace)", "rouge-l", "bleu(n=1,tok=whitespace)"]
     asked = [part for metric in metrics for part in ("-m", metric)]

@@ -175,6 +175,29 @@ def test_context_has_at_most_so_many_turns(tmp_path: Path, turns: int) -> None:
     assert found == {k: said[max(0, k - 1 - turns) : k - 1] for k in range(1, 7)}
 
 
+def test_several_good_replies_share_one_utterance(tmp_path: Path) -> None:
+    """DailyDialog++: the replies of one context, and what contexts have in common."""
+    log = tmp_path / "log.jsonl"
+    good = {"context": ["may i help you?", "a room, please"],
+            "positive_responses": ["for how long?", "we are full"]}  # fmt: skip
+    other = {"context": ["may i help you?", "just looking around"],
+             "positive_responses": ["take your time"]}  # fmt: skip
+    log.write_text("".join(json.dumps(record) + "\n" for record in (good, other)))
+    output = tmp_path / "pairs.parquet"
+    account = make_pairs([str(log)], output, settings("dailydialog-plusplus"))
+    found = {(r["utterance"], r["response"]): r for r in rows(output)}
+    assert {key: (r["context"], r["responses"]) for key, r in found.items()} == {
+        ("may i help you?", "a room, please"): ([], 2),
+        ("may i help you?", "just looking around"): ([], 2),
+        ("a room, please", "for how long?"): (["may i help you?"], 2),
+        ("a room, please", "we are full"): (["may i help you?"], 2),
+        ("just looking around", "take your time"): (["may i help you?"], 1),
+    }
+    assert len({r["utterance_id"] for r in found.values()}) == 3
+    assert len({r["dialogue_id"] for r in found.values()}) == 1
+    assert account.removed == {"repeated-id": 1}
+
+
 def test_authors_and_ids_leave_only_as_hashes(tmp_path: Path) -> None:
     log = messages(
         tmp_path / "log.jsonl",

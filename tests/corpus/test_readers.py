@@ -325,6 +325,47 @@ def test_tsv_and_dailydialog(read: Any) -> None:
     assert said(read("dailydialog", "甲。__eou__乙__eou__\t1\t2 1\t0 0")) == ["甲。", "乙"]
 
 
+def test_dailydialog_plusplus(read: Any) -> None:
+    """Good replies answer one post; contexts that begin alike are one dialogue; wrong replies
+    are not read."""
+    record = {
+        "context": ["may I help you?", " a room , please . "],
+        "positive_responses": ["for how long?", "we are full .", "for how long?", " "],
+        "adversarial_negative_responses": ["no room for doubt"],
+        "random_negative_responses": [17],
+    }
+    other = {"context": ["may I help you?"], "positive_responses": ["just looking"]}
+    found = read("dailydialog-plusplus", record, other)
+    assert said(found) == [
+        "may I help you?", "a room , please .", "for how long?", "we are full .",
+        "may I help you?", "just looking",
+    ]  # fmt: skip
+    asked, wanted, *replies, again, looking = found
+    assert asked["parent"] is None
+    assert wanted["parent"] == asked["id"] == again["id"] == looking["parent"]
+    assert {row["parent"] for row in replies} == {wanted["id"]}
+    assert len({row["id"] for row in found}) == 5
+    guest, clerk = wanted["author"], asked["author"]
+    assert guest != clerk
+    assert {row["author"] for row in (*replies, again)} == {clerk}
+    assert looking["author"] == guest
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ({"positive_responses": ["a"]}, "context"),
+        ({"context": ["a"]}, "positive_responses"),
+        ({"context": [" "], "positive_responses": ["a"]}, "no turn with text"),
+        ({"context": ["a"], "positive_responses": []}, "no good reply"),
+        ({"context": "a", "positive_responses": ["b"]}, "context"),
+    ],
+)
+def test_dailydialog_plusplus_bad_records(read: Any, record: Row, reason: str) -> None:
+    (row,) = read("dailydialog-plusplus", record)
+    assert reason in row["reject"]
+
+
 def test_conversations_end_at_blank_and_bad_lines(read: Any) -> None:
     found = read("conversations", "\ufeffa", "b", "", "\u3000", "", "c", b"\xff", "d", "e")
     assert [(r["text"], r["line"], r["thread"], r["turn"]) for r in found if not r["reject"]] == [
@@ -420,6 +461,20 @@ def test_real_files(data: Path, spec: str, path: str, dialogues: int, turns: int
     if spec == "dailydialog":
         texts = table["text"].to_pylist()
         assert not any("\t" in text or "__eou__" in text for text in texts)
+
+
+def test_real_dailydialog_plusplus(data: Path) -> None:
+    """7,641 contexts of 5 good replies, of which 3 stand twice: 7,638 posts are answered as the
+    last of a context; their replies are posts with a parent that is there."""
+    reader = READERS.make("dailydialog-plusplus")
+    (chunk,) = reader.chunk(str(data / "dailydialog-plusplus/positives.jsonl"))
+    table = pa.Table.from_batches(read_chunk(reader, chunk, SALT))
+    assert table["reject"].null_count == table.num_rows
+    rows = table.select(["id", "parent", "line"]).to_pylist()
+    known = {row["id"] for row in rows}
+    assert {row["parent"] for row in rows} - {None} <= known
+    last_of_line = {row["line"]: row["parent"] for row in rows}
+    assert (len(last_of_line), len(set(last_of_line.values()))) == (7_641, 7_638)
 
 
 def test_chitchat_package() -> None:

@@ -1,7 +1,8 @@
 """What holds for every registered metric, none of them named.
 
 A metric that is added to the registry is tested here without a further line. Scores are compared
-exactly, except by what a metric says that its arithmetic may move (``tolerance``).
+exactly, except by what a metric says that its arithmetic may move (``tolerance``). Metrics that
+may ask an evaluator ask one that was fitted to the words of these tests.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rejoinder
+from fitted import WORDS, small_evaluator
 from rejoinder.items import Item, Reference
 from rejoinder.metrics.base import ItemMetric, Metric, OverlapMetric, SetMetric, make_metric
 from rejoinder.metrics.batch import Batch
 from rejoinder.metrics.evaluate import evaluate, judge_sets
+from rejoinder.metrics.request import with_evaluator
 from rejoinder.registry import METRICS
-from rejoinder.spec import Spec
+from rejoinder.spec import Spec, parameters
 
 ALL = [make_metric(name) for name in METRICS.names()]
 ITEM_METRICS = [m for m in ALL if isinstance(m, ItemMetric)]
@@ -29,18 +32,49 @@ SET_METRICS = [m for m in ALL if isinstance(m, SetMetric)]
 REFS = [Spec("max"), Spec("mean"), Spec("top", (("k", 2),))]
 
 
+SMALL = "small"
+"""In place of an evaluator, which is made only when a test runs."""
+
+
 def variants() -> list[ItemMetric]:
-    """Every item metric with every way of pooling references that it offers."""
+    """Every item metric with every way of pooling references that it offers, and with an evaluator
+    if it may ask one."""
     made = []
     for metric in ITEM_METRICS:
-        ways = [*REFS, Spec("all")] if metric.own_multireference else REFS
-        made += [dataclasses.replace(metric, refs=way) for way in ways]
+        known = parameters(type(metric))
+        if "refs" in known:
+            ways = [*REFS, Spec("all")] if metric.own_multireference else REFS
+            made += [dataclasses.replace(metric, refs=way) for way in ways]
+        if "evaluator" in known:
+            made.append(make_metric(with_evaluator(cheap(metric), SMALL)))
     return made
 
 
-by_name = pytest.mark.parametrize("metric", variants(), ids=str)
+def cheap(metric: ItemMetric) -> Spec:
+    """With inner metrics that the evaluator knows and that take no network's time."""
+    known = parameters(type(metric))
+    inner = {"d": Spec("rouge-l"), "ref": Spec("expanded", (("d", Spec("rouge-l")),))}
+    changes = {key: value for key, value in inner.items() if key in known}
+    return dataclasses.replace(metric, **changes).spec()
 
-word = st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "cats", ".", "猫", "I'm"])
+
+by_name = pytest.mark.parametrize("metric", variants(), ids=str, indirect=True)
+
+
+@pytest.fixture(scope="module")
+def metric(request: pytest.FixtureRequest) -> Metric:
+    """The metric, with the evaluator in its place."""
+    if f"evaluator={SMALL}" not in str(request.param):
+        return request.param
+    folder = small_evaluator()
+    return make_metric(str(request.param).replace(f"evaluator={SMALL}", f'evaluator="{folder}"'))
+
+
+def asks(metric: Metric) -> bool:
+    return getattr(metric, "evaluator", None) is not None
+
+
+word = st.sampled_from(WORDS)
 text = st.lists(word, max_size=9).map(" ".join)
 few_texts = st.sampled_from(
     (
@@ -62,9 +96,14 @@ def references_of(texts: st.SearchStrategy[str]) -> st.SearchStrategy[list[Refer
 
 def items_for(metric: Metric) -> st.SearchStrategy[list[Item]]:
     texts = texts_for(metric)
-    return st.lists(st.tuples(texts, references_of(texts)), min_size=1, max_size=6).map(
-        lambda pairs: [Item(id=str(i), response=t, references=r) for i, (t, r) in enumerate(pairs)]
-    )
+    contexts = st.lists(few_texts, max_size=2) if asks(metric) else st.just([])
+    return st.lists(
+        st.builds(
+            Item, st.just(""), response=texts, references=references_of(texts), context=contexts
+        ),
+        min_size=1,
+        max_size=6,
+    ).map(lambda some: [msgspec.structs.replace(item, id=str(i)) for i, item in enumerate(some)])
 
 
 def same(found: np.ndarray, expected: np.ndarray, tolerance: float, rtol: float = 0.0) -> None:
@@ -101,7 +140,7 @@ def test_order_of_items_is_irrelevant(metric: ItemMetric, data: st.DataObject) -
 def test_order_of_references_is_irrelevant(metric: ItemMetric, data: st.DataObject) -> None:
     some = data.draw(items_for(metric))
     turned = [
-        Item(id=i.id, response=i.response, references=data.draw(st.permutations(i.references)))
+        msgspec.structs.replace(i, references=data.draw(st.permutations(i.references)))
         for i in some
     ]
     same(run(metric, turned)[0], run(metric, some)[0], metric.tolerance, rtol=1e-9)
@@ -124,8 +163,13 @@ def test_a_score_or_a_reason(metric: ItemMetric, data: st.DataObject) -> None:
     for _, (result,) in evaluate(some, [metric]):
         for item, value, reason in zip(some, result.values, result.reasons, strict=True):
             assert math.isfinite(value) if reason is None else math.isnan(value)
-            if not any(r.text for r in item.references) and "references" in metric.needs:
+            if needs_references(metric) and not any(r.text for r in item.references):
                 assert reason == "no references"
+
+
+def needs_references(metric: ItemMetric) -> bool:
+    """An evaluator may have some."""
+    return "references" in metric.needs and not asks(metric)
 
 
 @by_name
@@ -138,7 +182,7 @@ def test_blank_references_are_not_there(metric: ItemMetric, data: st.DataObject)
     same(run(metric, more)[0], run(metric, some)[0], metric.tolerance)
     for _, (result,) in evaluate(more, [metric]):
         for item, reason in zip(some, result.reasons, strict=True):
-            if not any(r.text for r in item.references) and "references" in metric.needs:
+            if needs_references(metric) and not any(r.text for r in item.references):
                 assert reason == "no references"
 
 
@@ -147,7 +191,7 @@ def test_a_score_that_is_no_number_is_a_bug(
     metric: ItemMetric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(metric), "finish", lambda self, rows: np.full(len(rows), np.nan))
-    item = Item(id="x", response="a b", references=[Reference("a b")])
+    item = Item(id="x", response="a b", references=[Reference("a b")], context=["the cat"])
     with pytest.raises(FloatingPointError, match="gave the item 'x' a score that is no number"):
         run(metric, [item])
 
@@ -192,7 +236,9 @@ def test_a_reply_that_equals_a_reference_is_best(metric: ItemMetric, data: st.Da
     assert run(metric, [item])[0][0] == best
 
 
-@pytest.mark.parametrize("metric", [m for m in variants() if hasattr(m, "unweighted")], ids=str)
+@pytest.mark.parametrize(
+    "metric", [m for m in variants() if hasattr(m, "unweighted") and not asks(m)], ids=str
+)
 @given(data=st.data())
 @settings(max_examples=50, deadline=None)
 def test_unit_weights_make_the_weighted_metric_the_plain_one(
@@ -213,7 +259,7 @@ def test_some_metric_is_weighted() -> None:
     assert any(hasattr(metric, "unweighted") for metric in ITEM_METRICS)
 
 
-@pytest.mark.parametrize("metric", [*variants(), *SET_METRICS], ids=str)
+@pytest.mark.parametrize("metric", [*variants(), *SET_METRICS], ids=str, indirect=True)
 def test_spec_to_metric_to_spec_is_the_identity(metric: Metric) -> None:
     assert make_metric(str(metric)) == metric
     assert str(make_metric(str(metric))) == str(metric)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +20,15 @@ from rejoinder.cli.common import (
     say,
     show,
 )
+from rejoinder.cli.evaluator import (
+    EvaluatorOption,
+    StrictOption,
+    evaluators_of,
+    guard,
+    read_twice,
+    say_coverage,
+    watched,
+)
 
 if TYPE_CHECKING:
     from rejoinder.meta.ranking import Ranking
@@ -31,6 +41,8 @@ def compare(
         str, typer.Argument(metavar="ITEMS", help="Replies of two or more systems, JSONL.")
     ],
     metric: MetricsOption,
+    evaluator: EvaluatorOption = None,
+    strict: StrictOption = False,
     language: LanguageOption = None,
     json: JsonOption = False,
     resamples: ResamplesOption = 1000,
@@ -47,21 +59,29 @@ def compare(
     from rejoinder.metrics.evaluate import Scored, evaluate
     from rejoinder.metrics.request import notes, requests
 
-    asked = requests(metric, language)
+    asked = requests(metric, language, evaluator)
+    evaluators = evaluators_of(asked, evaluator)
+    tallies: dict[str, Any] = {}
     source = JsonLines(items)
 
     def scored() -> Iterator[tuple[list[Item], list[Scored]]]:
+        examined, _ = guard(read_items(source), evaluators, strict=strict)
         with progress("scoring", lambda: source.fraction) as advance:
             done = 0
-            for batch, results in evaluate(read_items(source), asked.item_metrics, strict=False):
+            found = evaluate(
+                read_items(source), asked.item_metrics, strict=False, examined=examined
+            )
+            for batch, results in watched(found, tallies):
                 yield batch, results
                 done += len(batch)
                 advance(done)
 
-    with naming(source.name):
+    with read_twice(source) if evaluators else nullcontext(), naming(source.name):
         rankings, refused = compare_systems(asked, scored(), resamples=resamples, seed=seed)
     for note in notes(asked):
         say(note)
+    for name, tally in tallies.items():
+        say_coverage(name, tally.covered())
     if json:
         print_json(as_json(asked, rankings, refused))
         return

@@ -40,13 +40,24 @@ def export(
     references: Annotated[
         str | None, typer.Option("--references", metavar="KIND", help="single, multi or none.")
     ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option("--system", metavar="NAME", help="Only this one's replies; repeat for more."),
+    ] = None,
     output: OutputOption = None,
 ) -> None:
     """Write a judged set as items; the files are found through REJOINDER_DATA."""
     from rejoinder.datasets import load
+    from rejoinder.errors import UsageError
     from rejoinder.io import open_output, write_jsonl
+    from rejoinder.spec import did_you_mean
 
     items = list(load(name, references))
+    if system:
+        there = {item.system for item in items}
+        if unknown := [f"--system {s}: {did_you_mean(s, there)}" for s in system if s not in there]:
+            raise UsageError(*unknown)
+        items = [item for item in items if item.system in system]
     with open_output(output) as stream:
         write_jsonl(stream, items)
     given = sum(len(item.references) for item in items)

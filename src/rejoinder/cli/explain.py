@@ -17,7 +17,7 @@ def explain(
     from rejoinder.metrics.request import requests
     from rejoinder.spec import parameters, print_value
 
-    asked = requests([spec])
+    asked = requests([spec], ready=False)
     (metric,) = asked.labels
     text = inspect.getdoc(sys.modules[type(metric).__module__]) or ""
     out = [text.rstrip(), "", "Parameters:"]

@@ -18,6 +18,7 @@ from rejoinder.cli import (
     demo,
     expand,
     explain,
+    fit,
     index,
     ls,
     meta,
@@ -39,6 +40,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
+app.command("fit")(fit.fit)
 app.command("score")(score.score)
 app.command("compare")(compare.compare)
 app.command("meta")(meta.meta)

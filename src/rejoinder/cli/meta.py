@@ -16,9 +16,13 @@ from rejoinder.cli.common import (
     say,
     show,
 )
+from rejoinder.cli.evaluator import EvaluatorOption, StrictOption, guard, plain_seen
 
 if TYPE_CHECKING:
+    from rejoinder.evaluator.seen import Guarded
+    from rejoinder.items import Item
     from rejoinder.meta.correlate import Correlations
+    from rejoinder.meta.coverage import Third
     from rejoinder.meta.curves import Point
     from rejoinder.meta.study import Result, Study
 
@@ -51,6 +55,8 @@ def meta(
     draws: Annotated[
         int, typer.Option("--draws", min=2, metavar="N", help="Random draws a point of --curve.")
     ] = 20,
+    evaluator: EvaluatorOption = None,
+    strict: StrictOption = False,
     json: JsonOption = False,
     resamples: ResamplesOption = 1000,
     seed: SeedOption = 12345,
@@ -58,6 +64,7 @@ def meta(
     """Correlate scores with what people said.
 
     Intervals are bootstrapped over contexts, because replies to one context are not independent.
+    With --evaluator, items whose context it has learned from are counted.
     """
     from rejoinder.errors import UsageError
     from rejoinder.io import read_items, read_scores
@@ -70,10 +77,11 @@ def meta(
     joined = join(replies, read_scores(scores), items_name=items, scores_name=scores)
     settings = Settings(resamples, seed, statistic.value, human_system)
     with naming(items):
+        seen = _guarded(replies, evaluator, strict=strict)
         found = study(joined, level.value, settings)
-        curves = _curves(replies, found, draws, seed) if curve else {}
+        curves = _curves(replies, found, draws, seed, evaluator) if curve else {}
     if json:
-        print_json(as_json(found, curves))
+        print_json(as_json(found, curves) | ({"seen": plain_seen(seen)} if seen else {}))
         return
     from rejoinder.report import agreement as tables
 
@@ -82,7 +90,9 @@ def meta(
         tables.without_human_table(found, human_system),
         tables.annotator_table(found),
         tables.accuracy_table(found),
+        tables.auc_table(found),
         tables.difference_table(found),
+        *tables.coverage_tables(found),
         *(tables.curve_table(name, points) for name, points in curves.items()),
     ):
         if table is not None:
@@ -98,11 +108,21 @@ def meta(
         say(f"{found.unrated:,} of {found.rated + found.unrated:,} have no rating")
 
 
-def _curves(replies: list[Any], found: Study, draws: int, seed: int) -> dict[str, list[Point]]:
+def _guarded(replies: list[Item], folder: str | None, *, strict: bool) -> dict[str, Guarded]:
+    if folder is None:
+        return {}
+    from rejoinder.evaluator import open_evaluator
+
+    return guard(replies, [open_evaluator(folder)], strict=strict)[1]
+
+
+def _curves(
+    replies: list[Item], found: Study, draws: int, seed: int, evaluator: str | None
+) -> dict[str, list[Point]]:
     from rejoinder.meta.curves import reference_curve
     from rejoinder.metrics.request import requests
 
-    asked = requests(result.metric for result in found.results)
+    asked = requests((result.metric for result in found.results), evaluator=evaluator)
     points = reference_curve(replies, asked.item_metrics, draws=draws, seed=seed)
     return {request.label: row for request, row in zip(asked.items, points, strict=True)}
 
@@ -117,6 +137,7 @@ def as_json(found: Study, curves: dict[str, list[Point]]) -> dict[str, Any]:
         "differences": found.differences,
         "humans": found.humans,
         "curves": curves,
+        "by_coverage": [_third(third) for third in found.by_coverage],
     }
 
 
@@ -126,6 +147,7 @@ def _result(result: Result) -> dict[str, Any]:
         "without_human": _flat(result.without_human) if result.without_human else None,
         "annotators": result.annotators,
         "pairwise_accuracy": result.accuracy,
+        "auc": result.auc,
     }
     return {
         "metric": result.metric,
@@ -134,6 +156,17 @@ def _result(result: Result) -> dict[str, Any]:
         "unscored": result.unscored,
         **_flat(result.correlations, count=False),
         **{key: value for key, value in extra.items() if value is not None},
+    }
+
+
+def _third(third: Third) -> dict[str, Any]:
+    return {
+        "metric": third.metric,
+        "by": third.by,
+        "third": third.third,
+        "from": third.low,
+        "to": third.high,
+        **_flat(third.correlations),
     }
 
 

@@ -159,9 +159,10 @@ def _opened(path: str | None, systems: list[System]) -> Iterator[Pool | None]:
     if path is None or not any(system.needs_pool for system in systems):
         yield None
         return
+    from rejoinder.cli.evaluator import pool_in
     from rejoinder.retrieve.pool import open_pool
 
-    with open_pool(path) as pool:
+    with open_pool(pool_in(path)) as pool:
         yield pool
 
 

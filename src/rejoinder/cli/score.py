@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +22,17 @@ from rejoinder.cli.common import (
     say,
     show,
 )
+from rejoinder.cli.evaluator import (
+    EvaluatorOption,
+    StrictOption,
+    evaluators_of,
+    guard,
+    plain_coverage,
+    plain_seen,
+    read_twice,
+    say_coverage,
+    watched,
+)
 
 if TYPE_CHECKING:
     from rejoinder.metrics.evaluate import Judged
@@ -32,6 +44,8 @@ def score(
     items: Annotated[str, typer.Argument(metavar="ITEMS", help="JSONL, .gz, .zst, or - .")],
     metric: MetricsOption,
     output: OutputOption = None,
+    evaluator: EvaluatorOption = None,
+    strict: StrictOption = False,
     language: LanguageOption = None,
     parts: Annotated[
         bool, typer.Option("--parts", help="Write ingredients of scores too.")
@@ -43,7 +57,7 @@ def score(
     """Score replies with one or more metrics.
 
     Scores go to FILE and a summary to stdout; without -o, scores go to stdout and the summary
-    to stderr.
+    to stderr. Metrics that ask an evaluator (see 'rejoinder fit') need --evaluator.
     """
     from rejoinder.errors import UsageError
     from rejoinder.io import JsonLines, open_output, read_items, write_jsonl
@@ -53,7 +67,7 @@ def score(
     from rejoinder.metrics.request import notes, requests
     from rejoinder.metrics.summary import Summarizer
 
-    asked = requests(metric, language)
+    asked = requests(metric, language, evaluator)
     output = None if str(output) == "-" else output
     if json and output is None:
         raise UsageError("--json prints the summary to stdout, where the scores go: add -o FILE")
@@ -61,13 +75,18 @@ def score(
     source = JsonLines(items)
     summarizer = Summarizer(asked.item_metrics, resamples=resamples, seed=seed)
     kept: list[Item] = []
+    evaluators = evaluators_of(asked, evaluator)
+    tallies: dict[str, Any] = {}
     with (
+        read_twice(source) if evaluators else nullcontext(),
         naming(source.name),
         open_output(output) as stream,
         progress("scoring", lambda: source.fraction) as advance,
     ):
+        examined, seen = guard(read_items(source), evaluators, strict=strict)
         done = 0
-        for batch, results in summarizer.watch(evaluate(read_items(source), asked.item_metrics)):
+        scored = evaluate(read_items(source), asked.item_metrics, examined=examined)
+        for batch, results in watched(summarizer.watch(scored), tallies):
             write_jsonl(stream, item_scores(asked.items, batch, results, parts=parts))
             if asked.sets:
                 kept.extend(batch)
@@ -78,8 +97,13 @@ def score(
         summaries = summarizer.summaries()
     for note in notes(asked):
         say(note)
+    for name, tally in tallies.items():
+        say_coverage(name, tally.covered())
     if json:
-        print_json(as_json(asked, summaries, judged))
+        found = as_json(asked, summaries, judged)
+        if evaluators:
+            found |= {"coverage": plain_coverage(tallies), "seen": plain_seen(seen)}
+        print_json(found)
     else:
         print_tables(asked, summaries, judged, stderr=output is None)
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import DataError, MissingExtra
+from rejoinder.io import file_digest
 from rejoinder.learn.batches import generator
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 HELD_OUT = 0.05
 """Share of the dialogues, where the pairs do not say themselves which are for validation."""
+TURNS = "context"
+"""The one column that is no text: the turns before the utterance."""
 MOST_HELD_OUT = 1000
 """More pairs would not make a validation loss truer by much, but validation slower."""
 
@@ -59,7 +62,7 @@ def read_material(path: Path, *, sample: int | None = None, seed: int = 0) -> Ma
     pairs left alone; otherwise one dialogue in twenty is held out.
     """
     table = read_pairs(path, ("utterance", "response"), ("dialogue_id", "split"))
-    rows, split_by = _split(table)
+    rows, split_by = split_rows(table)
     limits = {"train": sample, "validation": MOST_HELD_OUT}
     taken = {}
     for number, (name, found) in enumerate(rows.items()):
@@ -82,7 +85,7 @@ def read_material(path: Path, *, sample: int | None = None, seed: int = 0) -> Ma
         validation=PairTexts(texts.take(taken["validation"])),
         counts=counts,
         split_by=split_by,
-        digest=file_digest(path),
+        digest=file_digest(path).hex(),
     )
 
 
@@ -110,9 +113,16 @@ def read_pairs(path: Path, needed: Sequence[str], welcome: Sequence[str] = ()) -
             " expected pairs, as 'rejoinder corpus' writes them",
             path=name,
         ) from None
+    texts = (pa.string(), pa.large_string())
     for number, column in enumerate(table.column_names):
         kind = table.schema.field(column).type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        if column == TURNS:
+            if not (_is_list(kind) and kind.value_type in texts):
+                raise DataError(f"column {column}: expected lists of texts", path=name)
+            longer = pa.large_list(pa.large_string())
+            table = table.set_column(number, column, table.column(column).cast(longer))
+            continue
+        if kind not in texts:
             raise DataError(f"column {column}: expected texts, found {kind}", path=name)
         if column in needed and table.column(column).null_count:
             raise DataError(f"column {column}: a text is missing (NULL)", path=name)
@@ -123,12 +133,15 @@ def read_pairs(path: Path, needed: Sequence[str], welcome: Sequence[str] = ()) -
     return table
 
 
-def file_digest(path: Path) -> str:
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def _is_list(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
-def _split(table: pa.Table) -> tuple[dict[str, NDArray[np.int64]], str]:
+def split_rows(
+    table: pa.Table, held_out: float = HELD_OUT
+) -> tuple[dict[str, NDArray[np.int64]], str]:
     """The rows for training and for validation, and what decided it."""
     import pyarrow.compute as pc
 
@@ -144,9 +157,9 @@ def _split(table: pa.Table) -> tuple[dict[str, NDArray[np.int64]], str]:
     coded = table.column(column).combine_chunks().dictionary_encode()
     drawn = np.array([_drawn(str(value)) for value in coded.dictionary.to_pylist()])
     # one at least, and not the only one
-    bound = max(HELD_OUT, float(drawn.min())) if len(drawn) > 1 else 0.0
-    held_out = (drawn <= bound)[coded.indices.to_numpy()]
-    rows = {"train": np.flatnonzero(~held_out), "validation": np.flatnonzero(held_out)}
+    bound = max(held_out, float(drawn.min())) if len(drawn) > 1 else 0.0
+    chosen = (drawn <= bound)[coded.indices.to_numpy()]
+    rows = {"train": np.flatnonzero(~chosen), "validation": np.flatnonzero(chosen)}
     return rows, f"a hash of {column}"
 
 

@@ -10,6 +10,11 @@ from rejoinder.errors import UsageError
 
 OPTIMIZERS = ("adam", "adamw")
 SCHEDULES = ("linear", "constant")
+LOSSES = ("margin", "softmax")
+HARD = ("dialogue", "words", "vectors", "topic", "parrot")
+"""Kinds of replies that look right and are wrong: see ``learn/negatives.py``."""
+BY_VECTOR = {"vectors", "topic"}
+RANDOM = "random"
 
 _HARMLESS = {"accumulate", "save_every"}
 """Settings that do not change the weights. (How many batches make a step is told apart from
@@ -94,3 +99,109 @@ class Training:
         if self.schedule == "constant":
             return self.rate
         return self.rate * (total - step) / (total - rising)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScorerSettings:
+    """The unreferenced scorer: does a reply fit its context?"""
+
+    training: Training
+    turns: int = 2
+    """Turns of a context that are read, counted from its end."""
+    wide: int = 256
+    """Units of the hidden layer."""
+    dropout: float = 0.2
+    loss: str = "margin"
+    """``margin`` (RUBER): the true reply scores higher than a wrong one, by ``margin``;
+    ``softmax``: cross entropy of the true reply among the wrong ones."""
+    margin: float = 0.5
+    negatives: int = 1
+    """Wrong replies for each true one, drawn anew in every epoch."""
+    hard: tuple[str, ...] = ()
+    """Kinds of which some of the wrong replies are (see ``HARD``); the others are random."""
+    hard_share: float = 0.5
+    """How many are, where there are kinds."""
+    batch: int = 256
+    """Pairs at once."""
+
+    def __post_init__(self) -> None:
+        _complain(
+            *_shape_checks(self.turns, self.wide, self.dropout, self.batch),
+            (
+                self.loss not in LOSSES,
+                f"unknown loss '{self.loss}'; there are {', '.join(LOSSES)}",
+            ),
+            (not 0 < self.margin <= 1, f"margin is above 0 and at most 1, not {self.margin}"),
+            (self.negatives < 1, f"negatives must be above 0, not {self.negatives}"),
+            (
+                not 0 <= self.hard_share <= 1,
+                f"hard_share is a share from 0 to 1, not {self.hard_share}",
+            ),
+            *_kind_checks(self.hard, HARD),
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """What decides the weights, as JSON."""
+        return _plain(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaterSettings:
+    """The NN-rater: may a response answer another utterance, to which a good reply is known?"""
+
+    training: Training
+    turns: int = 1
+    """Turns of a context that are read, counted from its end; the papers read the last one."""
+    wide: int = 1024
+    """Units of each hidden layer."""
+    layers: int = 5
+    """Of the feed-forward network, the last one included."""
+    dropout: float = 0.0
+    soft: bool = False
+    """Rate with ``2p - 1`` instead of the papers' form, which has no rating between -.5 and .5."""
+    negatives: tuple[str, ...] = (RANDOM,)
+    """Kinds of wrong pairs, in equal parts: ``random`` (the papers), or kinds of ``HARD``."""
+    batch: int = 256
+    """Pairs of pairs at once."""
+
+    def __post_init__(self) -> None:
+        _complain(
+            *_shape_checks(self.turns, self.wide, self.dropout, self.batch),
+            (self.layers < 1, f"layers must be above 0, not {self.layers}"),
+            (not self.negatives, f"negatives: name a kind, such as {RANDOM}"),
+            *_kind_checks(self.negatives, (RANDOM, *HARD[:-1])),
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """What decides the weights and the ratings, as JSON."""
+        return _plain(self)
+
+
+Checks = tuple[bool, str]
+
+
+def _shape_checks(turns: int, wide: int, dropout: float, batch: int) -> list[Checks]:
+    return [
+        (turns < 1, f"turns must be above 0, not {turns}"),
+        (wide < 1, f"wide must be above 0, not {wide}"),
+        (not 0 <= dropout < 1, f"dropout is a share from 0 to below 1, not {dropout}"),
+        (batch < 1, f"batch must be above 0, not {batch}"),
+    ]
+
+
+def _kind_checks(kinds: tuple[str, ...], known: tuple[str, ...]) -> list[Checks]:
+    return [
+        (kind not in known, f"unknown kind of negatives '{kind}'; there are {', '.join(known)}")
+        for kind in kinds
+    ]
+
+
+def _complain(*checks: Checks) -> None:
+    if problems := [message for wrong, message in checks if wrong]:
+        raise UsageError(*problems)
+
+
+def _plain(settings: ScorerSettings | RaterSettings) -> dict[str, Any]:
+    own = {name: value for name, value in asdict(settings).items() if name != "training"}
+    lists = {name: list(value) for name, value in own.items() if isinstance(value, tuple)}
+    return {**own, **lists, "training": settings.training.plain()}

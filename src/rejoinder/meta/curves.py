@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -18,7 +19,10 @@ from rejoinder.items import Item
 from rejoinder.meta.correlate import STATISTICS, correlate_many
 from rejoinder.metrics.base import ItemMetric
 from rejoinder.metrics.batch import Batch, Floats
-from rejoinder.metrics.evaluate import score_batch
+from rejoinder.metrics.sitting import Sitting
+
+if TYPE_CHECKING:
+    from rejoinder.evaluator.seen import EvaluatedSet
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ def reference_curve(
         raise DataError("no item has both ratings and references; the curve needs both")
     human = np.array([item.rating() for item in rated], dtype=float)
     most = max(len(item.references) for item in rated)
+    examined = _examined(rated) if any(metric.evaluators() for metric in metrics) else None
     curves: list[list[Point]] = [[] for _ in metrics]
     for size in range(1, most + 1):
         # all references can be drawn in one way only
@@ -50,12 +55,19 @@ def reference_curve(
         found: list[list[dict[str, float]]] = [[] for _ in metrics]
         for draw in range(times):
             rng = np.random.default_rng([seed, size, draw])
-            batch = Batch.of(_draw(rated, size, rng))
+            sitting = Sitting(Batch.of(_draw(rated, size, rng)), examined)
             for which, metric in enumerate(metrics):
-                found[which].append(_correlate(score_batch(metric, batch).values, human))
+                found[which].append(_correlate(sitting.score(metric).values, human))
         for which, rows in enumerate(found):
             curves[which].append(_point(size, rows))
     return curves
+
+
+def _examined(items: Sequence[Item]) -> EvaluatedSet:
+    """The contexts, which stay the same whatever is drawn."""
+    from rejoinder.evaluator.seen import EvaluatedSet
+
+    return EvaluatedSet.of(items)
 
 
 def _draw(items: Sequence[Item], size: int, rng: np.random.Generator) -> list[Item]:

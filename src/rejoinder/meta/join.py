@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -59,6 +59,8 @@ class Joined:
     system_scores: dict[str, dict[str, float]]
     order: list[str]
     """Metrics as they first appear in the scores file."""
+    coverage: dict[str, dict[str, Floats]] = field(default_factory=dict)
+    """For each metric of an evaluator how well it covers each item, where the scores tell."""
 
     @cached_property
     def human(self) -> Floats:
@@ -126,6 +128,7 @@ def join(
     order: dict[str, None] = {}
     seen: set[tuple[str, str, str, str]] = set()
     signed: dict[str, tuple[str, int]] = {}
+    coverage: dict[str, dict[str, Floats]] = {}
     for line, score in scores:
         key = score.metric, score.level, score.id, score.system or ""
         value = np.nan if score.value is None else score.value
@@ -165,6 +168,9 @@ def join(
         else:
             column = columns.setdefault(score.metric, np.full(len(items), np.nan))
             column[place[score.id]] = value
+            for kind, share in (score.coverage or {}).items():
+                known_as = coverage.setdefault(score.metric, {})
+                known_as.setdefault(kind, np.full(len(items), np.nan))[place[score.id]] = share
     for name in columns:
         missing = [item.id for item in items if (name, "item", item.id, "") not in seen]
         if missing:
@@ -173,4 +179,4 @@ def join(
                 f" score by {name} in {scores_name}; run 'rejoinder score' on this file",
                 path=items_name,
             )
-    return Joined(items, columns, context_scores, system_scores, list(order))
+    return Joined(items, columns, context_scores, system_scores, list(order), coverage)

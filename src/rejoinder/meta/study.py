@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
 
 from rejoinder.errors import DataError
 from rejoinder.meta.correlate import Correlations, Statistic, correlate_many
+from rejoinder.meta.coverage import Third, by_coverage
 from rejoinder.meta.humans import Humans, against_each
 from rejoinder.meta.join import Floats, Joined, Units
 from rejoinder.meta.pairwise import pairwise_accuracy, tie_calibrated
+from rejoinder.meta.roc import area
 from rejoinder.meta.significance import holm, perm_both, williams
 from rejoinder.meta.systems import TooFewSystems, correlate_systems
 
@@ -45,6 +47,8 @@ class Result:
     annotators: dict[str, dict[str, float]] | None = None
     """Highest and lowest correlation with a single annotator, where annotators are known."""
     accuracy: Accuracy | None = None
+    auc: float | None = None
+    """Area under the ROC curve, where people said one of two things only."""
     undefined: str | None = None
     """Why there is no correlation, where there is none."""
 
@@ -74,6 +78,8 @@ class Study:
     refused: dict[str, str]
     differences: list[Difference]
     humans: Humans | None
+    by_coverage: list[Third] = field(default_factory=list)
+    """Where scores tell how well an evaluator covers their items."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,7 @@ def study(joined: Joined, level: str, settings: Settings) -> Study:
         refused,
         differences,
         Humans.of(joined.items) if level == "item" else None,
+        by_coverage(joined, settings.resamples, settings.seed) if level == "item" else [],
     )
 
 
@@ -136,6 +143,7 @@ def _units(joined: Joined, units: Units, settings: Settings) -> tuple[list[Resul
                 systems_only.get(name),
                 against_each(joined.items, units.scores[name]) if units.level == "item" else None,
                 _accuracy(units, name, known),
+                area(units.scores[name][known], units.human[known]),
                 _why_undefined(units.scores[name][known], units.human[known]),
             )
         )

@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,11 @@ from rejoinder.registry import METRICS
 from rejoinder.spec import Spec, parameters, spec_of
 from rejoinder.version import __version__
 
+if TYPE_CHECKING:
+    from rejoinder.evaluator.folder import Evaluator
+    from rejoinder.metrics.sitting import Scored, Sitting
+
+NO_CONTEXT = "no context"
 NO_REFERENCES = "no references"
 ONLY_BAD_REFERENCES = "no reference has a weight above 0"
 
@@ -60,6 +65,14 @@ class Metric(ABC):
     def notes(self) -> list[str]:
         """What a person should know of the scores so far, such as texts that were cut."""
         return []
+
+    def evaluators(self) -> list[Evaluator]:
+        """The evaluators that are asked; opened, if they were not."""
+        return []
+
+    def lacking(self) -> str | None:
+        """What the metric can't do without, and how to get it; None if nothing is lacking."""
+        return None
 
     def signature(self) -> str:
         """All parameters and versions that decide the number."""
@@ -100,6 +113,17 @@ class ItemMetric(Metric):
     @cached_property
     def pooling(self) -> Pooling:
         return Pooling.of(self.refs, self.own_multireference)
+
+    @property
+    def whole_set(self) -> bool:
+        """A score depends on those of all other items, so that they must come in one batch."""
+        return False
+
+    def judge(self, sitting: Sitting) -> Scored:
+        """What the metric says of a batch: by the references that its items came with."""
+        from rejoinder.metrics.sitting import judged
+
+        return judged(self, sitting.batch)
 
     @abstractmethod
     def stats(self, batch: Batch) -> Floats:
@@ -161,6 +185,16 @@ class OverlapMetric(Tokenized, ItemMetric):
                 if found[owner[j]] is None:
                     found[owner[j]] = problems[int(batch.reference[j])]
         return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeItemMetric(ItemMetric):
+    """An item metric for which the references of an item are no alternatives to choose among:
+    it has no parameter ``refs``, and ``stats`` reads items as they are."""
+
+    own_multireference: ClassVar[bool] = True
+
+    refs: ClassVar[Spec] = Spec("all")  # type: ignore[misc]  # no field any more
 
 
 @dataclass(frozen=True, kw_only=True)

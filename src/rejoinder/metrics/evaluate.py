@@ -8,41 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rejoinder.errors import DataError
 from rejoinder.items import Item
-from rejoinder.metrics.base import (
-    NO_REFERENCES,
-    ONLY_BAD_REFERENCES,
-    ItemMetric,
-    Reasons,
-    SetMetric,
-)
-from rejoinder.metrics.batch import Batch, Floats
+from rejoinder.metrics.base import ItemMetric, SetMetric
+from rejoinder.metrics.batch import Batch
+from rejoinder.metrics.sitting import Scored, Sitting, score_batch
 from rejoinder.text.tokens import Unsplittable
 
+if TYPE_CHECKING:
+    from rejoinder.evaluator.seen import EvaluatedSet
+
+__all__ = ["Judged", "Scored", "evaluate", "judge_sets", "score_batch"]
+
 BATCH = 8192
+EXPANDED_BATCH = 2048
+"""Where an evaluator adds references: each item may get a hundred."""
 MOST_LETTERS = 2**23
 """A batch ends with the item that goes beyond it."""
-
-
-@dataclass(frozen=True)
-class Scored:
-    """What one item metric says of one batch."""
-
-    metric: ItemMetric
-    values: Floats
-    """[n] the score of each item; NaN where unscored."""
-    rows: Floats
-    """[n, d] the statistics of each item; zero where unscored, so that they add up. Where not a
-    single item of the batch could be scored, d is 0."""
-    reasons: Reasons
-
-    @property
-    def scored(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        return np.array([reason is None for reason in self.reasons], dtype=bool)
 
 
 def evaluate(
@@ -51,17 +37,30 @@ def evaluate(
     *,
     batch_size: int = BATCH,
     strict: bool = True,
+    examined: EvaluatedSet | None = None,
 ) -> Iterator[tuple[list[Item], list[Scored]]]:
     """Score items as they come: for each batch its items, and a result for each metric.
 
     A metric whose tokenizer could not read a single item was given the wrong one: an error, if
-    ``strict``.
+    ``strict``. Evaluators must know all contexts beforehand, so as not to use what they know of
+    them: ``examined``. Without it, items are kept in memory where a metric asks an evaluator, as
+    they are where a metric judges by the whole set.
     """
+    if asking := any(metric.evaluators() for metric in metrics):
+        batch_size = min(batch_size, EXPANDED_BATCH)
+    if asking and examined is None:
+        from rejoinder.evaluator.seen import EvaluatedSet
+
+        items = list(items)
+        examined = EvaluatedSet.of(items)
+    whole = any(metric.whole_set for metric in metrics)
     hopeless: dict[int, str | None] = dict.fromkeys(range(len(metrics)))
-    letters = min((m.most_letters for m in metrics if m.most_letters is not None), default=None)
-    for chunk in _chunks(items, batch_size, letters):
-        batch = Batch.of(chunk)
-        results = [score_batch(metric, batch) for metric in metrics]
+    limits = [m.most_letters for m in metrics if m.most_letters is not None]
+    # a search of the pool is worth its while for many items only
+    letters = None if asking else min(limits, default=None)
+    for chunk in _whole(items) if whole else _chunks(items, batch_size, letters):
+        sitting = Sitting(Batch.of(chunk), examined)
+        results = [sitting.score(metric) for metric in metrics]
         yield chunk, results
         for which in list(hopeless):
             if results[which].scored.any():
@@ -72,6 +71,11 @@ def evaluate(
     for which, reason in hopeless.items():
         if strict and reason is not None:
             raise DataError(f"{metrics[which]}: no item could be scored: {reason}")
+
+
+def _whole(items: Iterable[Item]) -> Iterator[list[Item]]:
+    if everything := list(items):
+        yield everything
 
 
 def _chunks(items: Iterable[Item], size: int, most_letters: int | None) -> Iterator[list[Item]]:
@@ -91,31 +95,6 @@ def _chunks(items: Iterable[Item], size: int, most_letters: int | None) -> Itera
             chunk, letters = [], 0
     if chunk:
         yield chunk
-
-
-def score_batch(metric: ItemMetric, batch: Batch) -> Scored:
-    """What a metric says of a batch; items that it can't score get a reason and no value."""
-    batch = batch.present()
-    had_references = batch.counts > 0
-    if "weights" not in metric.needs:
-        batch = batch.positive()
-    reasons = metric.reasons(batch)
-    reasons[had_references & (reasons == NO_REFERENCES)] = ONLY_BAD_REFERENCES
-    keep = np.flatnonzero([reason is None for reason in reasons])
-    whole = len(keep) == len(batch)
-    some = batch if whole else batch.take(keep)
-    rows = metric.rows(some) if len(keep) else np.zeros((0, 0))
-    values = metric.values(rows) if len(keep) else np.zeros(0)
-    if not np.isfinite(values).all():
-        wrong = batch.items[keep[np.argmin(np.isfinite(values))]].id
-        raise FloatingPointError(f"{metric} gave the item '{wrong}' a score that is no number")
-    if whole:
-        return Scored(metric, values, rows, reasons)
-    all_values = np.full(len(batch), np.nan)
-    all_values[keep] = values
-    all_rows = np.zeros((len(batch), rows.shape[1]))
-    all_rows[keep] = rows
-    return Scored(metric, all_values, all_rows, reasons)
 
 
 @dataclass(frozen=True)

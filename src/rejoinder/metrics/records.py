@@ -20,7 +20,9 @@ def item_scores(
     for request, result in zip(asked, results, strict=True):
         signature = request.metric.signature()
         named = _parts(result) if parts else [None] * len(items)
-        columns.append((request.label, signature, result.values.tolist(), result.reasons, named))
+        covered = _coverage(result)
+        values = result.values.tolist()
+        columns.append((request.label, signature, values, result.reasons, named, covered))
     return [
         Score(
             id=item.id,
@@ -29,10 +31,18 @@ def item_scores(
             signature=signature,
             parts=named[i],
             unscored=None if reasons[i] is None else str(reasons[i]),
+            coverage=covered[i],
         )
         for i, item in enumerate(items)
-        for label, signature, values, reasons, named in columns
+        for label, signature, values, reasons, named, covered in columns
     ]
+
+
+def _coverage(result: Scored) -> list[dict[str, float] | None]:
+    """How well an evaluator that was asked knows each item's context."""
+    found = result.coverage
+    count = len(result.values)
+    return [None] * count if found is None else [found.record(i) for i in range(count)]
 
 
 def _parts(result: Scored) -> list[dict[str, float] | None]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
 from rejoinder.meta.correlate import Correlations, Estimate
+from rejoinder.meta.coverage import THIRDS
 from rejoinder.meta.curves import Point
 from rejoinder.meta.humans import Humans
 from rejoinder.meta.study import Study
@@ -112,6 +113,19 @@ def accuracy_table(found: Study) -> Table | None:
     return table
 
 
+def auc_table(found: Study) -> Table | None:
+    """How well scores tell apart the two things that people said."""
+    rows = [(r.metric, r.auc) for r in found.results if r.auc is not None]
+    if not rows:
+        return None
+    table = plain_table(
+        "metric", "AUC", right=[1], title="Ratings are one of two: area under the ROC curve"
+    )
+    for name, area in rows:
+        table.add_row(wrapping(name), number(area))
+    return table
+
+
 def difference_table(found: Study) -> Table | None:
     """Is the best metric better than each of the others?"""
     if not found.differences:
@@ -140,6 +154,38 @@ def difference_table(found: Study) -> Table | None:
                 p_value(row.williams),
             )
     return table
+
+
+def coverage_tables(found: Study) -> Iterator[Table]:
+    """How the agreement changes with how well an evaluator's logs cover a context."""
+    kinds = {
+        "nearest": "by similarity of the nearest utterances",
+        "agreement": "by agreement among the retrieved replies",
+    }
+    for kind in dict.fromkeys(third.by for third in found.by_coverage):
+        table = plain_table(
+            "metric",
+            "third",
+            "from",
+            "to",
+            "Spearman [95 % CI]",
+            "Pearson",
+            "n",
+            right=range(2, 7),
+            title=f"Agreement with people {kinds.get(kind, kind)}",
+        )
+        for third in found.by_coverage:
+            if third.by == kind:
+                table.add_row(
+                    wrapping(third.metric) if third.third == THIRDS[0] else "",
+                    third.third,
+                    number(third.low, 3),
+                    number(third.high, 3),
+                    _estimate(third.correlations.spearman),
+                    number(third.correlations.pearson.value),
+                    f"{third.correlations.n:,}",
+                )
+        yield table
 
 
 def curve_table(name: str, points: Sequence[Point]) -> Table:

@@ -18,12 +18,15 @@ def collected_tables(title: str, results: Sequence[dict[str, Any]]) -> list[Tabl
         missing = any(result.get("unscored") for result in rows)
         columns = ["", "Spearman [95 % CI]", "Pearson [95 % CI]", "n"]
         columns += ["unscored"] if missing else []
+        areas = any(result.get("auc") is not None for result in rows)
+        columns += ["AUC"] if areas else []
         heading = f"{title}: {metric}" if title else str(metric)
         table = plain_table(*columns, right=range(1, len(columns)), title=heading)
         for result in rows:
             unscored = [f"{result.get('unscored') or 0:,}"] if missing else []
             cells = [_estimate(result, "spearman"), _estimate(result, "pearson")]
-            table.add_row(result["row"], *cells, f"{result.get('n') or 0:,}", *unscored)
+            area = [number(result.get("auc"), 3)] if areas else []
+            table.add_row(result["row"], *cells, f"{result.get('n') or 0:,}", *unscored, *area)
         tables.append(table)
     return tables
 

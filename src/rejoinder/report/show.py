@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rejoinder.items import Item, Score
-from rejoinder.report.tables import number, plain_table
+from rejoinder.report.tables import number, plain_table, wrapping
 from rejoinder.text.scripts import unsplit
 from rejoinder.text.tokenizers.base import Tokenizer
 from rejoinder.text.tokenizers.char import Char
@@ -148,9 +148,14 @@ def references_table(view: View, *, plain: bool) -> Table:
 
 
 def scores_table(view: View) -> Table:
-    table = plain_table("metric", "score", "", right=[1])
+    """The scores, and how well the evaluator that gave them knows such a context."""
+    covered = any(score.coverage for score in view.scores)
+    columns = ["metric", "score", *(["nearest", "agreement"] if covered else []), ""]
+    table = plain_table(*columns, right=range(1, len(columns) - 1))
     for score in view.scores:
-        table.add_row(score.metric, number(score.value), score.unscored or "")
+        known = score.coverage or {}
+        cells = [number(known.get(key), 3) for key in ("nearest", "agreement")] if covered else []
+        table.add_row(wrapping(score.metric), number(score.value), *cells, score.unscored or "")
     return table
 
 

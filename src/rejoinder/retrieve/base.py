@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,6 +168,8 @@ class Retriever(ABC):
     summary: ClassVar[str]
     """One line for ``rejoinder ls``."""
     kind: ClassVar[str] = "retriever"
+    home: ClassVar[Path | None] = None
+    """The folder of the index; see :meth:`at`."""
 
     on: str = UTTERANCE
     turns: int = 1
@@ -180,6 +182,13 @@ class Retriever(ABC):
 
     def __str__(self) -> str:
         return str(spec_of(self, self.name))
+
+    def at(self, folder: Path) -> Self:
+        """The same retriever, for an index in this folder: what lies beside it is found, wherever
+        somebody moves both."""
+        found = replace(self)
+        object.__setattr__(found, "home", folder)
+        return found
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from rejoinder.errors import UsageError
 from rejoinder.retrieve.ann import Nearest, make_nearest
 from rejoinder.retrieve.base import BOTH, Index, Progress, Retriever, WordRetriever
 from rejoinder.retrieve.vectors import VectorFile, Vectors, blocks, write_vectors
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
     from rejoinder.retrieve.pool import Pool
 
 Problems = dict[int, str]
+
+OWN = "evaluator"
+"""``vectors=evaluator``: those that were trained with the evaluator which the pool is part of."""
+OWN_FOLDER = "vectors"
+"""Beside the folder of the pool."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +118,13 @@ class StaticVectors(WordRetriever, VectorRetriever):
     @cached_property
     def table(self) -> WordVectors:
         from rejoinder.encode.static import open_vectors
+        from rejoinder.encode.static.folder import open_folder
 
-        return open_vectors(self.vectors)
+        if self.vectors != OWN:
+            return open_vectors(self.vectors)
+        if self.home is None:
+            raise UsageError(f"{self.name}: vectors={OWN} are those of an evaluator's own pool")
+        return open_folder(self.home.parent / OWN_FOLDER, OWN)
 
     @property
     def dimensions(self) -> int:

@@ -197,7 +197,7 @@ def open_index(folder: Path) -> Pool:
                 path=str(folder),
             )
     try:
-        retriever: Retriever = RETRIEVERS.make(manifest.retriever)
+        retriever: Retriever = RETRIEVERS.make(manifest.retriever).at(folder)
         depends = retriever.depends
     except UsageError as error:
         raise _outdated(folder, f"its retriever is unknown here: {error}") from None

@@ -23,6 +23,7 @@ CHUNK = 32 * 2**20
 BLOCK = 2**20
 PIECE = 2**14
 """Compressed bytes a step: in a damaged file, what the failing step held is lost."""
+BOM = b"\xef\xbb\xbf"
 BEGINNING = 500
 """How many characters of a bad record are kept."""
 
@@ -204,7 +205,10 @@ def _decompress(raw: IO[bytes], start: Any) -> Iterator[bytes]:
 
 def _without_mark(blocks: Iterator[bytes]) -> Iterator[bytes]:
     """Without the byte order mark that some editors put first."""
+    first = b""
     for block in blocks:
-        yield block.removeprefix(b"\xef\xbb\xbf")
-        break
+        first += block
+        if len(first) >= len(BOM):  # blocks of a compressed file may be of any size
+            break
+    yield first.removeprefix(BOM)
     yield from blocks

@@ -21,7 +21,7 @@ from rejoinder.encode.static.formats import read_foreign
 from rejoinder.encode.static.formats.source import Source
 from rejoinder.encode.static.manifest import FORMAT
 from rejoinder.encode.static.vectors import Bools, Floats, WordVectors
-from rejoinder.encode.transformer.folder import file_digest
+from rejoinder.encode.transformer.folder import remembered_digest
 from rejoinder.errors import DataError, UsageError
 
 
@@ -84,7 +84,7 @@ def _place(path: Path) -> Path | None:
         folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK):
         return None
-    return folder / f"{file_digest(path.resolve(), open_cache()).hex()}-{FORMAT}"
+    return folder / f"{remembered_digest(path.resolve(), open_cache()).hex()}-{FORMAT}"
 
 
 def _converted_for_now(source: Source) -> WordVectors:

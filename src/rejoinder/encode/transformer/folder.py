@@ -14,6 +14,7 @@ from typing import Any
 
 from rejoinder.encode.cache import Cache, key_of
 from rejoinder.errors import DataError, MissingExtra
+from rejoinder.io import file_digest
 
 WHOLE_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 SPLIT_WEIGHTS = tuple(f"{name}.index.json" for name in WHOLE_WEIGHTS)
@@ -92,7 +93,7 @@ class ModelFolder:
         names = {path.name for path in self.weights} | set(SETTINGS + TOKENIZERS)
         names |= {name for name in SPLIT_WEIGHTS if (self.path / name).is_file()}
         found = [self.path / name for name in sorted(names) if (self.path / name).is_file()]
-        parts = [part for path in found for part in (path.name, file_digest(path, cache))]
+        parts = [part for path in found for part in (path.name, remembered_digest(path, cache))]
         return key_of(*parts).hex()[:12]
 
     def _find_weights(self) -> list[Path]:
@@ -168,17 +169,13 @@ def _check_weights(path: Path) -> None:
         raise DataError("the file is empty; expected weights", path=str(path))
 
 
-def file_digest(path: Path, cache: Cache) -> bytes:
+def remembered_digest(path: Path, cache: Cache) -> bytes:
     """Of the content; remembered as long as nothing has touched the file."""
     state = path.stat()
     marks = (state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
     key = key_of("file", str(path), *map(str, marks))
     known = cache.get([key]).get(key)
-    if known is not None:
-        return known
-    whole = blake2b(digest_size=16)
-    with path.open("rb") as stream:
-        while piece := stream.read(2**20):
-            whole.update(piece)
-    cache.put([(key, whole.digest())])
-    return whole.digest()
+    if known is None:
+        known = file_digest(path, lambda: blake2b(digest_size=16))
+        cache.put([(key, known)])
+    return known

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.encode.transformer.folder import ModelFolder
-from rejoinder.encode.transformer.pieces import quiet_transformers
-from rejoinder.errors import DataError, MissingExtra
+from rejoinder.errors import DataError
+from rejoinder.learn import tokenizer as learn_tokenizer
 from rejoinder.learn.dapt.masking import Vocabulary
 from rejoinder.learn.pairs import PairTexts
 
@@ -37,23 +37,8 @@ class Sequences:
 
 
 def open_tokenizer(folder: ModelFolder) -> Any:
-    """The tokenizer as transformers opens it, which knows how the model joins two texts."""
-    quiet_transformers()
-    try:
-        from transformers import AutoTokenizer
-    except ImportError:
-        raise MissingExtra(
-            "training an encoder needs transformers: pip install transformers"
-        ) from None
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(str(folder.path), local_files_only=True)
-    except ImportError as error:
-        raise MissingExtra(f"the tokenizer of model '{folder.name}': {error}") from None
-    except Exception as error:  # it raises whatever its parts raise
-        message = next(iter(str(error).splitlines()), type(error).__name__)
-        raise DataError(
-            f"the tokenizer can't be opened: {message}", path=str(folder.path)
-        ) from None
+    """The tokenizer of a model that guesses words."""
+    tokenizer = learn_tokenizer.open_tokenizer(folder.path, folder.name)
     if tokenizer.mask_token_id is None:
         raise DataError(
             "the tokenizer has no mask token: this is no model that guesses words",

@@ -50,6 +50,8 @@ class Recall(SetMetric):
     def __post_init__(self) -> None:
         if not isinstance(self.metric, ItemMetric) or "references" not in self.metric.needs:
             raise ValueError(f"d={self.d} does not compare a reply with a reference")
+        if self.metric.lacking() or getattr(self.metric, "evaluator", None) is not None:
+            raise ValueError(f"d={self.d} compares with one reference: it can't have an evaluator")
 
     @cached_property
     def metric(self) -> ItemMetric:

@@ -18,13 +18,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import Reasons
+from rejoinder.metrics.base import NO_CONTEXT, Reasons
 from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.metrics.embedding.static import UNKNOWN_REFERENCES, PooledMetric
 from rejoinder.metrics.embedding.vectors import Codes, Vectors
 
 AGAINST = ("reference", "query")
-NO_CONTEXT = "no context"
 UNKNOWN_QUERY = "no word of the last turn of the context has a vector"
 
 

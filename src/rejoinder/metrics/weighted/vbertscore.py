@@ -17,6 +17,9 @@ Choices that the paper leaves open:
 - Under ``refs=max`` the default never takes a bad reference, since a good one gives 0 or more;
   under ``mean`` and ``top(k)`` bad ones count.
 - An item none of whose references has a weight above zero is unscored, as for ``delta-bleu``.
+- The papers' references are those that an evaluator retrieved and rated: ``evaluator`` names its
+  folder, ``k`` how many are retrieved (by default as many as it was made for). Without one the
+  weights of the file are read.
 - ``rescale`` comes last, after weights, so that it changes no ranking here either.
 
 >>> import rejoinder
@@ -33,12 +36,13 @@ from typing import ClassVar
 from rejoinder.metrics.base import ONLY_BAD_REFERENCES, Reasons
 from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.metrics.embedding.bertscore import BertScore, with_f
+from rejoinder.metrics.evaluated import Expanding
 
 PLACES = ("outside", "inside")
 
 
 @dataclass(frozen=True, kw_only=True)
-class VBertScore(BertScore):
+class VBertScore(BertScore, Expanding):
     name: ClassVar[str] = "vbertscore"
     summary: ClassVar[str] = "BERTScore over references with weights from -1 to 1"
     needs: ClassVar[frozenset[str]] = frozenset({"references", "weights"})

@@ -1,0 +1,1 @@
+"""``rejoinder fit``: from logs to an evaluator."""

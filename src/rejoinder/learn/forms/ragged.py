@@ -1,0 +1,63 @@
+"""Texts as numbers, one text after the other: rows of different lengths without padding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rejoinder.learn.forms.base import Ints
+from rejoinder.text.tokenizers.base import starts_of
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Prepared texts; a batch is padded to its longest row."""
+
+    ids: NDArray[np.int32]
+    starts: Ints
+    """[n + 1]"""
+    padding: int
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]], padding: int) -> Ragged:
+        starts = starts_of(len(row) for row in rows)
+        return cls(np.fromiter(chain.from_iterable(rows), np.int32, starts[-1]), starts, padding)
+
+    @property
+    def lengths(self) -> Ints:
+        return np.diff(self.starts)
+
+    def batch(self, numbers: Ints) -> Tensor:
+        """[n, longest], one wide at least."""
+        starts, lengths = self.starts[numbers], self.lengths[numbers]
+        places = np.arange(max(1, int(lengths.max(initial=0))))
+        there = places < lengths[:, None]
+        found = np.full(there.shape, self.padding, np.int64)
+        found[there] = self.ids[(starts[:, None] + places)[there]]
+        return torch.from_numpy(found)
+
+
+def joined(turns: Sequence[Sequence[int]], between: int, longest: int) -> list[int]:
+    """The turns of a context in one row; of what is too long, the beginning is lost.
+
+    >>> joined([[5, 6], [7], [8, 9]], between=1, longest=5)
+    [1, 7, 1, 8, 9]
+    """
+    row: list[int] = []
+    for number, turn in enumerate(turns):
+        row += [between, *turn] if number else turn
+    return row[-longest:]
+
+
+def distinct(texts: Iterable[str]) -> dict[str, int]:
+    """Each text once, with a number."""
+    numbers: dict[str, int] = {}
+    for text in texts:
+        numbers.setdefault(text, len(numbers))
+    return numbers

@@ -1,0 +1,135 @@
+"""``vectors``: frozen sentence vectors, for machines without a GPU.
+
+Texts are read once, by an encoder or by averaging word vectors, and networks learn to compare what
+was read. That takes no more than a minute an epoch, and works in every language that has vectors.
+Vectors are those of retrieval, from the same cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rejoinder.encode.transformer.find import DEFAULT_MODEL
+from rejoinder.errors import UsageError
+from rejoinder.learn.checkpoint import Model
+from rejoinder.learn.forms.base import Contexts, Form, Ints
+from rejoinder.learn.forms.ragged import distinct
+from rejoinder.learn.material import Material
+from rejoinder.learn.networks.raters import VectorRater
+from rejoinder.learn.networks.scorers import VectorScorer
+from rejoinder.learn.settings import RaterSettings, ScorerSettings
+from rejoinder.retrieve.base import make_retriever
+from rejoinder.retrieve.dense import SentenceVectors, StaticVectors, VectorRetriever
+from rejoinder.spec import Spec, parse
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Prepared texts: the vectors of distinct texts, and which of them each row has."""
+
+    vectors: Tensor
+    """[distinct, d]"""
+    rows: Ints
+    """[n] or [n, views]"""
+
+    @property
+    def lengths(self) -> Ints:
+        return np.ones(len(self.rows), np.int64)
+
+    def batch(self, numbers: Ints) -> Tensor:
+        """[n, d] or [n, views, d]"""
+        return self.vectors[torch.from_numpy(self.rows[numbers])]
+
+
+class VectorForm(Form):
+    """Texts as vectors of length 1; ``source`` makes them."""
+
+    name: ClassVar[str] = "vectors"
+
+    def __init__(self, source: VectorRetriever) -> None:
+        self.source = source
+
+    @classmethod
+    def make(
+        cls,
+        material: Material | None = None,
+        work: Path | None = None,
+        *,
+        model: str | None = None,
+        vectors: str | None = None,
+        tokenizer: str | Spec = "13a",
+        lower: bool = True,
+        home: Path | None = None,
+    ) -> VectorForm:
+        """Sentence vectors of an encoder (``model``), or averages of word vectors.
+
+        ``vectors="evaluator"`` are those in the folder ``vectors`` beside ``home``, the folder
+        where the network is going to be saved: they can be moved together.
+        """
+        if vectors is None:
+            return cls(SentenceVectors(model=model or DEFAULT_MODEL))
+        if model is not None:
+            raise UsageError("form vectors: give a model or vectors, not both")
+        spec = tokenizer if isinstance(tokenizer, Spec) else parse(tokenizer)
+        source = StaticVectors(vectors=vectors, tok=spec, lower=lower)
+        return cls(source if home is None else source.at(home))
+
+    def sentences(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """[n, d] vectors of length 1; zeros for a text that has none."""
+        return self.source.encode(list(texts))
+
+    def contexts(self, contexts: Contexts, turns: int = 1) -> Dense:
+        """Views of each context: its last turn, its last two, and so on. One that has fewer
+        turns is seen as a whole more than once."""
+        views = [
+            [" ".join(context[-count:]) for count in range(1, turns + 1)] for context in contexts
+        ]
+        numbers = distinct(view for each in views for view in each)
+        rows = [[numbers[view] for view in each] for each in views]
+        return Dense(self._vectors(list(numbers)), np.array(rows, np.int64).reshape(-1, turns))
+
+    def replies(self, texts: Sequence[str]) -> Dense:
+        numbers = distinct(texts)
+        rows = np.fromiter((numbers[text] for text in texts), np.int64, len(texts))
+        return Dense(self._vectors(list(numbers)), rows)
+
+    def scorer(self, settings: ScorerSettings) -> Model:
+        return VectorScorer(self.source.dimensions, settings.turns, settings.wide, settings.dropout)
+
+    def rater(self, settings: RaterSettings) -> Model:
+        return VectorRater(
+            self.source.dimensions,
+            settings.turns,
+            settings.wide,
+            settings.layers,
+            settings.dropout,
+        )
+
+    @property
+    def depends(self) -> dict[str, str]:
+        return self.source.depends
+
+    def plain(self) -> dict[str, Any]:
+        return {"by": str(self.source)}
+
+    def _save_files(self, folder: Path) -> None:
+        """Vectors are found by their name."""
+
+    @classmethod
+    def _opened(cls, folder: Path, record: Mapping[str, Any]) -> VectorForm:
+        source = make_retriever(record["by"])
+        if not isinstance(source, VectorRetriever):
+            raise TypeError(f"{record['by']} has no vectors")
+        return cls(source.at(folder))
+
+    def _vectors(self, texts: list[str]) -> Tensor:
+        found = self.sentences(texts) if texts else np.zeros((0, self.source.dimensions))
+        return torch.from_numpy(np.ascontiguousarray(found, np.float32))

@@ -1,0 +1,208 @@
+"""Wrong replies to learn from: random ones, and hard ones that look right.
+
+A reply is never wrong where it says the same as the true one, or was given to the same utterance.
+Hard ones, where a pair has any: ``dialogue``, another turn of the same dialogue (right topic,
+wrong place); ``words``, a reply that shares a word with the true one, but none that many have;
+``vectors``, a neighbour of the true one by vector; ``topic``, of 30 random ones the nearest to the
+utterance by vector; ``parrot``, the utterance itself. A pair that has none of a kind gets a random
+one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rejoinder.corpus.contamination import normalise
+from rejoinder.learn.batches import generator
+from rejoinder.learn.material import Examples, Ints
+from rejoinder.learn.settings import RANDOM
+
+Chance = np.random.Generator
+Draw = Callable[[Ints, Chance], Ints]
+"""For each row another one, or -1."""
+Vectors = NDArray[np.float32]
+
+TRIES = 10
+"""Draws until a wrong reply must be found: only in very small material more are needed."""
+COMMON = 0.01
+"""A word that more than this share of the replies has is no sign of likeness …"""
+RARE = 20
+"""… unless it stands in no more replies than these."""
+NEIGHBOURS = 16
+NEIGHBOURHOOD = 20_000
+"""Replies among which neighbours are looked for, drawn at random from more."""
+DRAWN = 30
+"""Replies of which the nearest to the utterance is taken. Of all replies, the nearest ones would
+often be right."""
+SAME = 0.95
+"""Cosine above which two replies mean the same: then the other one is not wrong."""
+
+
+class Negatives:
+    """Draws wrong replies for pairs, by the numbers of their rows.
+
+    A number from ``len(examples)`` on stands for an utterance: that of the row that many before.
+    """
+
+    def __init__(
+        self,
+        examples: Examples,
+        kinds: Sequence[str],
+        sentences: Callable[[Sequence[str]], Vectors] | None = None,
+    ) -> None:
+        """``sentences`` gives [n, d] vectors of length 1, for the kinds that need them."""
+        self._examples = examples
+        makers: dict[str, Callable[[], Draw]] = {
+            RANDOM: lambda: self._random,
+            "dialogue": lambda: _from_same(examples.dialogues),
+            "words": lambda: _sharing_words(examples.responses),
+            "parrot": lambda: self._parrot,
+        }
+        if sentences is not None:
+            makers["vectors"] = lambda: _near(sentences(examples.responses))
+            makers["topic"] = lambda: _on_topic(
+                sentences(examples.utterances), sentences(examples.responses)
+            )
+        self._draws = [makers[kind]() for kind in kinds]
+
+    def draw(self, rows: Ints, kinds: Ints, chance: Chance) -> Ints:
+        """[n] a wrong reply for each row, of the kind of that number."""
+        found = np.full(len(rows), -1, np.int64)
+        for number, draw in enumerate([*self._draws, self._random]):
+            mine = kinds == number if number < len(self._draws) else np.ones(len(rows), np.bool_)
+            for _ in range(TRIES):
+                open_ = np.flatnonzero(mine & (found < 0))
+                if not len(open_):
+                    break
+                drawn = draw(rows[open_], chance)
+                right = self._is_wrong(rows[open_], drawn)
+                found[open_[right]] = drawn[right]
+        left = found < 0
+        found[left] = self._random(rows[left], chance)
+        return found
+
+    def _is_wrong(self, rows: Ints, drawn: Ints) -> NDArray[np.bool_]:
+        """Whether what was drawn is there, and is no right reply."""
+        size, said = len(self._examples), self._said
+        other = drawn % size
+        apart = (drawn >= size) | (self._examples.groups[rows] != self._examples.groups[other])
+        wrong: NDArray[np.bool_] = (drawn >= 0) & apart & (said[rows] != said[drawn])
+        return wrong
+
+    @cached_property
+    def _said(self) -> Ints:
+        """[2n] numbers of what is said: of the responses, then of the utterances."""
+        texts = normalise(self._examples.responses) + normalise(self._examples.utterances)
+        known: dict[str, int] = {}
+        return np.fromiter((known.setdefault(text, len(known)) for text in texts), np.int64)
+
+    def _random(self, rows: Ints, chance: Chance) -> Ints:
+        return chance.integers(len(self._examples), size=len(rows))
+
+    def _parrot(self, rows: Ints, chance: Chance) -> Ints:
+        return rows + len(self._examples)
+
+
+class _Lists:
+    """Rows with the same number, end to end."""
+
+    def __init__(self, rows: Ints, numbers: Ints, count: int) -> None:
+        self.rows = rows[np.argsort(numbers, kind="stable")]
+        self.sizes = np.bincount(numbers, minlength=count)
+        self.starts = np.cumsum(self.sizes) - self.sizes
+
+    def draw(self, numbers: Ints, chance: Chance) -> Ints:
+        """One of the list of each number, -1 of an empty one or of none."""
+        sizes = np.where(numbers >= 0, self.sizes[numbers], 0)
+        places = self.starts[numbers] + chance.integers(np.maximum(sizes, 1))
+        return np.where(sizes > 0, self.rows[np.minimum(places, len(self.rows) - 1)], -1)
+
+
+def _from_same(numbers: Ints) -> Draw:
+    lists = _Lists(np.arange(len(numbers)), numbers, int(numbers.max()) + 1)
+    return lambda rows, chance: lists.draw(numbers[rows], chance)
+
+
+def _sharing_words(texts: Sequence[str]) -> Draw:
+    known: dict[str, int] = {}
+    pairs = [
+        (known.setdefault(word, len(known)), row)
+        for row, text in enumerate(texts)
+        for word in words_of(text)
+    ]
+    words, rows = np.array(pairs, np.int64).reshape(-1, 2).T
+    counts = np.bincount(words, minlength=1)
+    telling = (counts > 1) & (counts <= max(RARE, COMMON * len(texts)))
+    words, rows = words[telling[words]], rows[telling[words]]
+    if not len(words):
+        return lambda rows, chance: np.full(len(rows), -1, np.int64)
+    having, of_row = _Lists(rows, words, len(counts)), _Lists(words, rows, len(texts))
+    return lambda rows, chance: having.draw(of_row.draw(rows, chance), chance)
+
+
+def words_of(text: str) -> set[str]:
+    """Its words; pairs of characters where words are not set apart by spaces.
+
+    >>> sorted(words_of("The kitchen, the KITCHEN"))
+    ['kitchen', 'the']
+    >>> sorted(words_of("台所です"))
+    ['です', '台所', '所で']
+    """
+    together, apart = _patterns()
+    text = text.casefold()
+    found = set(apart.findall(together.sub(" ", text)))
+    for run in together.findall(text):
+        found |= {run[i : i + 2] for i in range(max(1, len(run) - 1))}
+    return found
+
+
+@cache
+def _patterns() -> tuple[Any, Any]:
+    import regex
+
+    scripts = ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar")
+    letters = "".join(rf"\p{{Script={name}}}" for name in scripts)
+    return regex.compile(f"[{letters}ー]+"), regex.compile(r"\w+")
+
+
+def _near(vectors: Vectors) -> Draw:
+    """Neighbours by cosine, of vectors of length 1."""
+    found = neighbours(vectors)
+
+    def draw(rows: Ints, chance: Chance) -> Ints:
+        return found[rows, chance.integers(found.shape[1], size=len(rows))]
+
+    return draw
+
+
+def _on_topic(utterances: Vectors, responses: Vectors) -> Draw:
+    def draw(rows: Ints, chance: Chance) -> Ints:
+        drawn = chance.integers(len(responses), size=(len(rows), DRAWN))
+        cosines = np.einsum("nd,nkd->nk", utterances[rows], responses[drawn])
+        nearest: Ints = drawn[np.arange(len(rows)), cosines.argmax(axis=1)]
+        return nearest
+
+    return draw
+
+
+def neighbours(vectors: Vectors) -> Ints:
+    """[n, k] rows that are near each row, but do not mean the same; -1 where there are fewer."""
+    size = len(vectors)
+    pool = np.arange(size)
+    if size > NEIGHBOURHOOD:
+        pool = np.sort(generator(size).choice(size, NEIGHBOURHOOD, replace=False))
+    others = torch.from_numpy(np.ascontiguousarray(vectors[pool].T))
+    found = np.full((size, min(NEIGHBOURS, len(pool))), -1, np.int64)
+    for start in range(0, size, 1024):
+        cosines = torch.from_numpy(vectors[start : start + 1024]) @ others
+        cosines[cosines > SAME] = -1.0
+        best, places = cosines.topk(found.shape[1], dim=1)
+        some = pool[places.numpy()]
+        found[start : start + len(some)] = np.where(best.numpy() > 0, some, -1)
+    return found

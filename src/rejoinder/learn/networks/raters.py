@@ -1,0 +1,108 @@
+"""NN-rater: may R2, which was said to U2, answer U1, to which R1 is known to be a good reply?
+
+Tsuta et al. (2020, § 4.2; 2023, § 4.2). A pair of pairs becomes two triplets, ⟨U1, R1, R2⟩ and
+⟨U2, R2, R1⟩: never both utterances at once, because in training they are the same in every
+positive example, and a network would look at nothing else. The network reads a triplet and gives
+the probability that its third text answers the first.
+
+One rating from two probabilities, which the papers leave open: their mean p, and then
+``max(p, 1 - p)``, negative where p is below a half. That keeps the papers' range (ratings they
+print lie between .5 and 1) and treats both triplets alike. ``soft`` ratings, ``2p - 1``, say
+"undecided" with a weight near 0 instead; the paper's form can't.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rejoinder.learn.checkpoint import Model
+from rejoinder.learn.networks.gru import SentenceGru
+
+CLASSES = 2
+"""No answer, answer."""
+Two = tuple[Tensor, Tensor]
+
+
+def rating(first: Tensor, second: Tensor, *, soft: bool = False) -> Tensor:
+    """[n] from -1 to 1, from the two triplets' probabilities of being an answer.
+
+    >>> rating(torch.tensor([0.9, 0.2]), torch.tensor([0.7, 0.4]))
+    tensor([ 0.8000, -0.7000])
+    """
+    mean = (first + second) / 2
+    if soft:
+        return 2 * mean - 1
+    return torch.where(mean >= 0.5, mean, mean - 1)
+
+
+def feed_forward(inputs: int, wide: int, layers: int, dropout: float) -> nn.Sequential:
+    """``layers`` linear layers with ReLU in between, down to two classes."""
+    parts: list[nn.Module] = []
+    for number in range(layers - 1):
+        parts += [nn.Linear(inputs if number == 0 else wide, wide), nn.ReLU()]
+        if dropout:
+            parts.append(nn.Dropout(dropout))
+    return nn.Sequential(*parts, nn.Linear(wide if layers > 1 else inputs, CLASSES))
+
+
+class GruRater(Model):
+    """The papers' network: shared embedding and Bi-GRU, five-layer feed-forward network."""
+
+    def __init__(
+        self,
+        pieces: int,
+        embedding: int,
+        hidden: int,
+        wide: int,
+        layers: int,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.config: dict[str, Any] = {
+            "pieces": pieces, "embedding": embedding, "hidden": hidden, "wide": wide,
+            "layers": layers, "dropout": dropout,
+        }  # fmt: skip
+        self.read = SentenceGru(pieces, embedding, hidden)
+        self.judge = feed_forward(3 * self.read.width, wide, layers, dropout)
+
+    def forward(self, u1: Tensor, r1: Tensor, u2: Tensor, r2: Tensor) -> Two:
+        """Piece numbers of the four texts → [n, 2] scores of each triplet."""
+        first, known, second, asked = (self.read(ids) for ids in (u1, r1, u2, r2))
+        return (
+            self.judge(torch.cat([first, known, asked], dim=1)),
+            self.judge(torch.cat([second, asked, known], dim=1)),
+        )
+
+
+class VectorRater(Model):
+    """The cheap form: frozen sentence vectors instead of the Bi-GRU.
+
+    A layer can't compare the vectors that stand side by side, so it is given their products and
+    differences, too. See ``VectorScorer`` for views and sizes.
+    """
+
+    def __init__(
+        self, dimensions: int, views: int, wide: int, layers: int, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.config: dict[str, Any] = {
+            "dimensions": dimensions, "views": views, "wide": wide, "layers": layers,
+            "dropout": dropout,
+        }  # fmt: skip
+        self.scale = dimensions**0.5
+        self.judge = feed_forward((3 * views + 4) * dimensions, wide, layers, dropout)
+
+    def forward(self, u1: Tensor, r1: Tensor, u2: Tensor, r2: Tensor) -> Two:
+        """[n, views, dimensions] of the utterances, [n, dimensions] of the responses → [n, 2]
+        scores of each triplet."""
+        u1, r1, u2, r2 = (vectors * self.scale for vectors in (u1, r1, u2, r2))
+        return self.judge(_compared(u1, r1, r2)), self.judge(_compared(u2, r2, r1))
+
+
+def _compared(utterance: Tensor, known: Tensor, asked: Tensor) -> Tensor:
+    beside = asked.unsqueeze(1)
+    views = torch.cat([utterance, utterance * beside, (utterance - beside).abs()], dim=2)
+    return torch.cat([views.flatten(1), known, asked, known * asked, (known - asked).abs()], dim=1)

@@ -1,0 +1,117 @@
+"""Does a reply fit its context? No reference is read (RUBER § 3.2).
+
+    s_U = sigmoid(MLP([q; qᵀ M r; r]))
+
+with q and r the vectors of query and reply, and a hidden layer with tanh. Trained without a
+label: the true reply must score higher than a reply from elsewhere, by a margin Δ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rejoinder.learn.checkpoint import Model
+from rejoinder.learn.networks.gru import SentenceGru
+
+
+class Quadratic(nn.Module):
+    """The feature qᵀ M r. M starts as the identity, so that it begins as a scalar product,
+    scaled as products of vectors with independent entries of variance 1 need it."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.matrix = nn.Parameter(torch.eye(width) / width**0.5)
+
+    def forward(self, query: Tensor, reply: Tensor) -> Tensor:
+        """[n, width] twice → [n, 1]"""
+        return ((query @ self.matrix) * reply).sum(1, keepdim=True)
+
+
+class Perceptron(nn.Module):
+    """Features → one score before the sigmoid: a hidden layer with tanh."""
+
+    def __init__(self, features: int, wide: int, dropout: float) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(features, wide)
+        self.dropout = nn.Dropout(dropout)
+        self.output = nn.Linear(wide, 1)
+
+    def forward(self, features: Tensor) -> Tensor:
+        scores: Tensor = self.output(self.dropout(torch.tanh(self.hidden(features))))
+        return scores.squeeze(1)
+
+
+def repeated(contexts: Tensor, replies: Tensor) -> Tensor:
+    """A row of the contexts for each reply, of which each context has the same number."""
+    times = len(replies) // max(1, len(contexts))
+    return contexts if times == 1 else contexts.repeat_interleave(times, dim=0)
+
+
+class GruScorer(Model):
+    """RUBER's network."""
+
+    def __init__(
+        self, pieces: int, embedding: int, hidden: int, wide: int, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.config: dict[str, Any] = {
+            "pieces": pieces, "embedding": embedding, "hidden": hidden, "wide": wide,
+            "dropout": dropout,
+        }  # fmt: skip
+        self.read = SentenceGru(pieces, embedding, hidden)
+        self.quadratic = Quadratic(self.read.width)
+        self.judge = Perceptron(2 * self.read.width + 1, wide, dropout)
+
+    def forward(self, contexts: Tensor, replies: Tensor) -> Tensor:
+        """Piece numbers → [replies] scores before the sigmoid."""
+        query, reply = repeated(self.read(contexts), replies), self.read(replies)
+        features = torch.cat([query, self.quadratic(query, reply), reply], dim=1)
+        scores: Tensor = self.judge(features)
+        return scores
+
+
+class VectorScorer(Model):
+    """The cheap form: frozen sentence vectors of several views of the context (its last turn, its
+    last two turns …) and of the reply.
+
+    A hidden layer can't multiply, so products and differences stand beside the vectors, and
+    each view has a quadratic feature. Vectors have length 1, and their entries are about
+    1/√d: they are brought to the size that layers expect.
+    """
+
+    def __init__(self, dimensions: int, views: int, wide: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.config: dict[str, Any] = {
+            "dimensions": dimensions, "views": views, "wide": wide, "dropout": dropout,
+        }  # fmt: skip
+        self.scale = dimensions**0.5
+        self.quadratic = nn.ModuleList(Quadratic(dimensions) for _ in range(views))
+        self.judge = Perceptron((3 * views + 1) * dimensions + views, wide, dropout)
+
+    def forward(self, contexts: Tensor, replies: Tensor) -> Tensor:
+        """[n, views, dimensions] and [m, dimensions] → [m] scores before the sigmoid."""
+        scores: Tensor = self.judge(self.features(contexts, replies))
+        return scores
+
+    def features(self, contexts: Tensor, replies: Tensor) -> Tensor:
+        """[m, …] what the hidden layer is given."""
+        reply = replies * self.scale
+        parts = [reply]
+        for view, quadratic in enumerate(self.quadratic):
+            query = repeated(contexts[:, view] * self.scale, reply)
+            product, difference = query * reply, (query - reply).abs()
+            parts += [query, product, difference, quadratic(query, reply)]
+        return torch.cat(parts, dim=1)
+
+
+def margin_loss(good: Tensor, bad: Tensor, margin: float) -> Tensor:
+    """[n, k] max(0, Δ - s(q, r) + s(q, r⁻)), of scores after the sigmoid (equation 3).
+
+    >>> margin_loss(torch.tensor([[0.9], [0.4]]), torch.tensor([[0.2, 0.6], [0.3, 0.0]]), 0.5)
+    tensor([[0.0000, 0.2000],
+            [0.4000, 0.1000]])
+    """
+    return (margin - good + bad).clamp(min=0)

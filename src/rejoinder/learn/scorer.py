@@ -1,0 +1,163 @@
+"""The unreferenced scorer: how well a reply fits its context, learnt without a single label.
+
+RUBER (Tao et al. 2018, § 3.2): true pairs against the same contexts with replies from elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from rejoinder.errors import DataError, UsageError
+from rejoinder.learn.batches import LengthBatches, Rows, generator
+from rejoinder.learn.calibration import calibrate
+from rejoinder.learn.forms.base import Contexts, Form, Prepared
+from rejoinder.learn.judging import NO_LIMIT, Judge, batches_of, drawn_from, identity_of
+from rejoinder.learn.material import Examples, Material
+from rejoinder.learn.negatives import Negatives
+from rejoinder.learn.networks.scorers import margin_loss
+from rejoinder.learn.progress import Progress
+from rejoinder.learn.settings import BY_VECTOR, RANDOM, ScorerSettings
+from rejoinder.learn.training import VALIDATION, Loss, Outcome, train
+
+__all__ = ["Scorer", "ScorerSettings", "fit_scorer"]
+
+Batch = tuple[Tensor, Tensor]
+"""Contexts, and replies: for each context the true one, then its wrong ones."""
+
+
+class Scorer(Judge):
+    """A fitted network with the form that reads for it: ``reading`` has turns, slope, height."""
+
+    def score(self, contexts: Contexts, replies: Sequence[str]) -> NDArray[np.float64]:
+        """[n] from 0 to 1: how well each reply fits its context."""
+        if len(contexts) != len(replies):
+            raise ValueError(f"{len(contexts)} contexts, but {len(replies)} replies")
+        asked, texts = self.form.contexts(contexts, self.turns), self.form.replies(replies)
+        found = np.empty(len(replies))
+        for rows in batches_of(asked, texts):
+            with torch.inference_mode():
+                scores = self.model(asked.batch(rows), texts.batch(rows))
+            found[rows] = scores.double().numpy()
+        line = self.reading["slope"] * found + self.reading["height"]
+        return torch.from_numpy(line).sigmoid().numpy()
+
+
+def fit_scorer(
+    material: Material,
+    form: Form,
+    settings: ScorerSettings,
+    work: Path,
+    on_progress: Callable[[Progress], None] | None = None,
+    identity: Mapping[str, Any] | None = None,
+) -> tuple[Scorer, Outcome]:
+    """Train a scorer in the folder ``work``, from where a repeated call goes on after a kill.
+
+    ``identity`` is whatever else should make it another run.
+    """
+    if len(np.unique(material.training.said)) < 2:
+        raise DataError("all responses say the same: there is nothing to tell apart")
+    model = drawn_from(settings.training.seed, lambda: form.scorer(settings))
+    validation = Candidates.of(material.validation, form, settings, fixed=True)
+    outcome = train(
+        model,
+        loss_of(settings),
+        Candidates.of(material.training, form, settings),
+        settings.training,
+        work,
+        validation=validation,
+        identity=identity_of(form, settings.plain(), material.digest, identity),
+        on_progress=on_progress,
+    )
+    slope, height = (1.0, 0.0) if settings.loss == "margin" else _line(model, validation)
+    return Scorer(form, model, turns=settings.turns, slope=slope, height=height), outcome
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """A source of batches: pairs with wrong replies, new ones in each epoch."""
+
+    contexts: Prepared
+    replies: Prepared
+    """Of the responses, and behind them of the utterances if those are used, too."""
+    negatives: Negatives
+    plan: LengthBatches
+    settings: ScorerSettings
+    fixed: bool
+
+    @classmethod
+    def of(
+        cls, examples: Examples, form: Form, settings: ScorerSettings, *, fixed: bool = False
+    ) -> Candidates:
+        contexts = form.contexts(examples.contexts(settings.turns), settings.turns)
+        parrots = examples.utterances if "parrot" in settings.hard else []
+        replies = form.replies(examples.responses + parrots)
+        return cls(
+            contexts,
+            replies,
+            negatives_of(examples, (RANDOM, *settings.hard), form),
+            # by contexts alone: most replies of a batch are wrong ones, of any length
+            LengthBatches(contexts.lengths, NO_LIMIT, settings.batch),
+            settings,
+            fixed,
+        )
+
+    def _batches(self, seed: int, epoch: int) -> list[Rows]:
+        return self.plan.in_order if self.fixed else self.plan.plan(seed, epoch)
+
+    def steps(self, seed: int, epoch: int) -> int:
+        return len(self._batches(seed, epoch))
+
+    def batch(self, seed: int, epoch: int, step: int) -> Batch:
+        rows = self._batches(seed, epoch)[step]
+        chance = generator(seed, epoch, step, 2)
+        repeated = np.repeat(rows, self.settings.negatives)
+        kinds = np.zeros(len(repeated), np.int64)
+        if self.settings.hard:
+            hard = chance.random(len(repeated)) < self.settings.hard_share
+            kinds[hard] = 1 + chance.integers(len(self.settings.hard), size=int(hard.sum()))
+        wrong = self.negatives.draw(repeated, kinds, chance).reshape(len(rows), -1)
+        asked = np.concatenate([rows[:, None], wrong], axis=1).reshape(-1)
+        return self.contexts.batch(rows), self.replies.batch(asked)
+
+
+def negatives_of(examples: Examples, kinds: Sequence[str], form: Form) -> Negatives:
+    """With the form's own vectors, for neighbours."""
+    sentences = getattr(form, "sentences", None)
+    if BY_VECTOR & set(kinds) and sentences is None:
+        raise UsageError(f"negatives by vector need the form vectors, not {form.name}")
+    return Negatives(examples, kinds, sentences)
+
+
+def loss_of(settings: ScorerSettings) -> Loss[Batch]:
+    """RUBER's margin over all wrong replies, or cross entropy among all replies."""
+
+    def loss(model: nn.Module, batch: Batch) -> tuple[Tensor, float]:
+        contexts, replies = batch
+        scores = model(contexts, replies).reshape(len(contexts), -1)
+        if settings.loss == "margin":
+            found = margin_loss(scores[:, :1].sigmoid(), scores[:, 1:].sigmoid(), settings.margin)
+            return found.sum(), float(found.numel())
+        truth = torch.zeros(len(scores), dtype=torch.long, device=scores.device)
+        return nn.functional.cross_entropy(scores, truth, reduction="sum"), float(len(scores))
+
+    return loss
+
+
+def _line(model: nn.Module, source: Candidates) -> tuple[float, float]:
+    """Where the scores of held-out replies become probabilities."""
+    good, bad = [], []
+    for step in range(source.steps(*VALIDATION)):
+        contexts, replies = source.batch(*VALIDATION, step)
+        with torch.inference_mode():
+            scores = model(contexts, replies).reshape(len(contexts), -1).double().numpy()
+        good.append(scores[:, 0])
+        bad.append(scores[:, 1:].reshape(-1))
+    return calibrate(np.concatenate(good), np.concatenate(bad))

@@ -1,0 +1,1 @@
+"""Metrics that were learned from logs."""

@@ -1,0 +1,329 @@
+"""Verbs that ask an evaluator, as a user types them; the evaluator was really fitted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fitted import small_evaluator
+from rejoinder.cli import main
+from rejoinder.evaluator import open_evaluator, write_manifest
+from support import Run
+
+Start = Callable[..., tuple[int, str, str]]
+
+CONTEXTS = ["the cat sat on I'm", "a mat on the mat", "cats cats . sat", "I'm on a cats mat"]
+
+
+def seen() -> str:
+    """An utterance that the evaluator has learned from."""
+    pool = open_evaluator(small_evaluator()).pool
+    return max(pool.utterances(range(pool.size)), key=len)
+
+
+def items() -> list[dict[str, Any]]:
+    """Four contexts, three systems, ratings; the last context is in the logs of the evaluator."""
+    replies = {"a": "the cat sat", "b": "I'm on cats", "c": "."}
+    return [
+        {
+            "id": f"{number}:{system}",
+            "context": ["hello", turn],
+            "response": f"{reply} {turn.split()[number % 3]}",
+            "system": system,
+            "context_id": str(number),
+            "references": ["the mat sat on a cat"] if number % 2 else [],
+            "ratings": {"ann": (number * 3 + rank * 2) % 5, "bob": rank},
+        }
+        for number, turn in enumerate([*CONTEXTS, seen()])
+        for rank, (system, reply) in enumerate(replies.items())
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the items, in which commands run; the evaluator is beside them."""
+    lines = [json.dumps(item) + "\n" for item in items()]
+    (tmp_path / "items.jsonl").write_text("".join(lines))
+    (tmp_path / "clean.jsonl").write_text("".join(lines[:-3]))
+    (tmp_path / "small").symlink_to(small_evaluator())
+    return tmp_path
+
+
+@pytest.fixture
+def start(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Start:
+    """Run a command in this process: exit code, stdout, stderr."""
+    monkeypatch.chdir(folder)
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        code = main.run(list(arguments))
+        said = capfd.readouterr()
+        return code, said.out, said.err
+
+    return command
+
+
+def scores(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def name() -> str:
+    evaluator = open_evaluator(small_evaluator())
+    return f"{evaluator.name}@{evaluator.digest}"
+
+
+METRICS = ["vbleu", "unreferenced", "ruber(ref=vbleu)", "expanded(d=rouge-l)", "rouge-l"]
+ASKED = [part for metric in METRICS for part in ("-m", metric)]
+
+
+def test_score(start: Start, folder: Path) -> None:
+    code, out, err = start("score", "items.jsonl", "--evaluator", "small", *ASKED, "-o", "s.jsonl")
+    assert code == 0, err
+    lines = scores(folder / "s.jsonl")
+    assert [line["metric"] for line in lines[:5]] == METRICS
+    for line in lines:
+        if line["metric"] == "rouge-l":
+            assert "coverage" not in line
+        else:
+            assert -1 <= line["coverage"]["nearest"] <= 1
+            assert -1 <= line["coverage"]["agreement"] <= 1
+            assert f"evaluator:{name()}|" in line["signature"]
+    assert "rouge-l" in out
+    assert f"warning: 1 of 5 contexts was seen (1 word for word, 0 nearly) by {name()}" in err
+    assert err.count("coverage by") == 1
+    assert f"coverage by {name()}: nearest 0." in err
+
+
+def test_score_as_json(start: Start) -> None:
+    code, out, _ = start(
+        "score", "items.jsonl", "--evaluator", "small", "-m", "vbleu", "-o", "s", "--json"
+    )
+    assert code == 0
+    found = json.loads(out)
+    (coverage,), (seen,) = found["coverage"], found["seen"]
+    assert coverage["evaluator"] == seen["evaluator"] == name()
+    assert coverage["nearest"] is not None
+    assert seen == {"evaluator": name(), "contexts": 5, "exact": 1, "near": 0}
+    assert json.loads(
+        start("score", "items.jsonl", "-m", "rouge-l", "-o", "s", "--json")[1]
+    ).keys() == {"results"}
+
+
+def test_strict_refuses_what_was_seen(start: Start, folder: Path) -> None:
+    asked = ("--evaluator", "small", "-m", "vbleu", "--strict", "-o", "s.jsonl")
+    code, _, err = start("score", "items.jsonl", *asked)
+    assert code == 3
+    assert err.startswith("rejoinder: items.jsonl: 1 of 5 contexts was seen")
+    assert "fit an evaluator with --exclude ITEMS" in err
+    assert not (folder / "s.jsonl").exists()
+    code, _, err = start("score", "clean.jsonl", *asked)
+    assert code == 0
+    assert f"none of 4 contexts was seen by {name()}" in err
+    code, _, err = start(
+        "compare", "items.jsonl", "--evaluator", "small", "-m", "vbleu", "--strict"
+    )
+    assert code == 3
+
+
+def test_items_from_stdin(run: Run, folder: Path) -> None:
+    """They are read twice, so they are kept in a file as long as that takes."""
+    done = run(
+        *("score", "-", "--evaluator", "small", "-m", "vbleu"),
+        stdin=(folder / "items.jsonl").read_bytes(),
+    )
+    assert done.returncode == 0, done.stderr
+    again = run("score", "items.jsonl", "--evaluator", "small", "-m", "vbleu")
+    assert done.stdout == again.stdout
+    assert len(done.stdout.splitlines()) == 15
+    bad = run("score", "-", "--evaluator", "small", "-m", "vbleu", stdin=b'{"id": "1"}\n')
+    assert bad.returncode == 3
+    assert b"stdin:1: the field is missing: response" in bad.stderr
+
+
+def test_another_domain_is_warned_of(start: Start, folder: Path) -> None:
+    shutil.copytree(small_evaluator(), folder / "proud")
+    manifest = open_evaluator(folder / "proud").manifest
+    usual = {"0.1": 0.999999, "0.5": 1.0}
+    write_manifest(folder / "proud", msgspec.structs.replace(manifest, coverage=usual))
+    code, _, err = start(
+        "score", "items.jsonl", "--evaluator", "proud", "-m", "unreferenced", "-o", "s"
+    )
+    assert code == 0
+    assert "warning: these items lie outside the domain of proud@" in err
+    usual = {"0.1": -1.0, "0.5": 0.0}
+    write_manifest(folder / "proud", msgspec.structs.replace(manifest, coverage=usual))
+    _, _, err = start(
+        "score", "items.jsonl", "--evaluator", "proud", "-m", "unreferenced", "-o", "s"
+    )
+    assert "outside" not in err
+
+
+def test_compare(start: Start) -> None:
+    code, out, err = start(
+        "compare", "items.jsonl", "--evaluator", "small", "-m", "vbleu", "--json"
+    )
+    assert code == 0, err
+    (found,) = json.loads(out)["results"]
+    assert found["metric"] == "vbleu"
+    assert [row["system"] for row in found["systems"]]
+    assert f"evaluator:{name()}" in found["signature"]
+    assert "contexts was seen" in err
+    assert "coverage by" in err
+
+
+def test_meta_by_coverage_and_with_the_guard(start: Start) -> None:
+    asked = ("--evaluator", "small", "-m", "unreferenced", "-m", "rouge-l", "-o", "s.jsonl")
+    assert start("score", "items.jsonl", *asked)[0] == 0
+    code, out, _ = start("meta", "items.jsonl", "s.jsonl", "--evaluator", "small", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["seen"] == [{"evaluator": name(), "contexts": 5, "exact": 1, "near": 0}]
+    thirds = found["by_coverage"]
+    assert {(t["metric"], t["by"]) for t in thirds} == {
+        ("unreferenced", "nearest"),
+        ("unreferenced", "agreement"),
+    }
+    assert sum(t["n"] for t in thirds if t["by"] == "nearest") == 15
+    assert thirds[0].keys() >= {"third", "from", "to", "spearman", "pearson", "kendall"}
+    code, out, err = start("meta", "items.jsonl", "s.jsonl", "--evaluator", "small")
+    assert code == 0
+    assert "Agreement with people by similarity of the nearest utterances" in out
+    assert "warning: 1 of 5 contexts was seen" in err
+    code, _, err = start("meta", "items.jsonl", "s.jsonl", "--evaluator", "small", "--strict")
+    assert code == 3
+    plain = json.loads(start("meta", "items.jsonl", "s.jsonl", "--json")[1])
+    assert "seen" not in plain
+
+
+def test_the_curve_over_references_asks_the_evaluator(start: Start) -> None:
+    asked = ("--evaluator", "small", "-m", "vbleu", "-o", "s.jsonl")
+    assert start("score", "items.jsonl", *asked)[0] == 0
+    curve = ("meta", "items.jsonl", "s.jsonl", "--curve", "--draws", "2", "--json")
+    code, out, err = start(*curve, "--evaluator", "small")
+    assert code == 0, err
+    assert len(json.loads(out)["curves"]["vbleu"]) == 1
+
+
+def test_expand_rates(start: Start, folder: Path) -> None:
+    code, _, err = start("expand", "items.jsonl", "--evaluator", "small", "-o", "expanded.jsonl")
+    assert code == 0, err
+    rows = scores(folder / "expanded.jsonl")
+    added = [r for row in rows for r in row["references"] if isinstance(r, dict) and "source" in r]
+    assert {r["source"] for r in added} == {"retrieved", "parrot"}
+    assert all(-1 <= r["weight"] <= 1 for r in added)
+    assert len([r for r in rows[0]["references"] if r.get("source") == "retrieved"]) == 3
+    # what was expanded first and scored then has the scores that score --evaluator gives
+    assert start("score", "expanded.jsonl", "-m", "vbleu", "-o", "apart.jsonl")[0] == 0
+    asked = ("--evaluator", "small", "-m", "vbleu", "-o", "within.jsonl")
+    assert start("score", "items.jsonl", *asked)[0] == 0
+    apart, within = (
+        [line["value"] for line in scores(folder / f)] for f in ("apart.jsonl", "within.jsonl")
+    )
+    assert apart == pytest.approx(within, abs=1e-4)
+    assert any(apart)
+
+
+def test_expand_from_the_pool_alone_does_not_rate(start: Start, folder: Path) -> None:
+    asked = ("--k", "2", "--no-parrot", "-o", "expanded.jsonl")
+    assert start("expand", "items.jsonl", "--pool", "small/pool", *asked)[0] == 0
+    row = scores(folder / "expanded.jsonl")[0]
+    assert [reference.keys() for reference in row["references"]] == [
+        {"text", "source", "score"}
+    ] * 2
+    code, *_ = start("expand", "items.jsonl", "--evaluator", "small", *asked)
+    assert code == 0
+    row = scores(folder / "expanded.jsonl")[0]
+    assert [r["source"] for r in row["references"]] == ["retrieved"] * 2
+    assert all("weight" in reference for reference in row["references"])
+
+
+def test_the_pool_of_an_evaluator_is_a_pool(start: Start, folder: Path) -> None:
+    asked = ("--system", "c-bm25", "--evaluator", "small", "-o", "replies.jsonl")
+    code, _, err = start("reply", "items.jsonl", *asked)
+    assert code == 0, err
+    pool = open_evaluator(small_evaluator()).pool
+    known = set(pool.responses(range(pool.size)))
+    replies = [row["response"] for row in scores(folder / "replies.jsonl")]
+    assert replies
+    assert set(replies) <= known
+    asked = ("--k", "1", "--no-parrot", "-o", "expanded.jsonl")
+    assert start("expand", "items.jsonl", "--pool", "small", *asked)[0] == 0
+    assert "weight" not in scores(folder / "expanded.jsonl")[0]["references"][0]
+
+
+def test_show_tells_weights_and_coverage(start: Start) -> None:
+    assert start("expand", "items.jsonl", "--evaluator", "small", "-o", "expanded.jsonl")[0] == 0
+    asked = ("--evaluator", "small", "-m", "vbleu", "-m", "rouge-l", "-o", "s.jsonl")
+    assert start("score", "items.jsonl", *asked)[0] == 0
+    code, out, _ = start("show", "expanded.jsonl", "1:a", "--scores", "s.jsonl")
+    assert code == 0
+    for word in ("weight", "retrieved", "parrot", "nearest", "agreement"):
+        assert word in out
+    shown = json.loads(start("show", "expanded.jsonl", "1:a", "--scores", "s.jsonl", "--json")[1])
+    assert shown["scores"][0]["coverage"].keys() == {"nearest", "agreement"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("score", "items.jsonl", "-m", "unreferenced"), 2, "make one of your logs"),
+        (("compare", "items.jsonl", "-m", "ruber"), 2, "with norm=fixed needs an evaluator"),
+        (("score", "items.jsonl", "-m", "vbleu", "--evaluator", "nowhere"), 3, "no such folder"),
+        (("meta", "items.jsonl", "s", "--evaluator", "nowhere"), 3, "s: cannot be read"),
+        (("score", "items.jsonl", "-m", "ruber(ref=bleu)", "--evaluator", "small"), 2,
+         "small knows no range of bleu"),
+        (("expand", "items.jsonl", "-o", "x"), 2, "Give --evaluator DIR or --pool PAIRS"),
+        (("expand", "items.jsonl", "-o", "x", "--evaluator", "small", "--by", "bm25"), 2,
+         "leave out --pool, --by, --split"),
+        (("expand", "items.jsonl", "-o", "x", "--evaluator", "small", "--pool", "p"), 2,
+         "leave out --pool"),
+    ],
+)  # fmt: skip
+def test_wrong_usage(start: Start, arguments: tuple[str, ...], code: int, said: str) -> None:
+    found, _, err = start(*arguments)
+    assert (found, said in err) == (code, True), err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "part", ["unreferenced/model.safetensors", "rater/form.json", "pool/pairs.arrow"]
+)
+def test_a_damaged_part(start: Start, folder: Path, part: str) -> None:
+    shutil.copytree(small_evaluator(), folder / "hurt")
+    content = (folder / "hurt" / part).read_bytes()
+    (folder / "hurt" / part).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    code, _, err = start("score", "items.jsonl", "-m", "vbleu", "--evaluator", "hurt", "-o", "s")
+    assert code == 3
+    assert f"hurt: the evaluator is damaged or has a part of another one: {part}" in err
+
+
+@pytest.mark.parametrize("part", ["rater", "unreferenced"])
+def test_a_foreign_part_under_a_good_seal(start: Start, folder: Path, part: str) -> None:
+    """Somebody sealed a folder whose rater is a scorer: that is found when it is opened."""
+    shutil.copytree(small_evaluator(), folder / "mixed")
+    other = {"rater": "unreferenced", "unreferenced": "rater"}[part]
+    shutil.rmtree(folder / "mixed" / part)
+    shutil.copytree(folder / "mixed" / other, folder / "mixed" / part)
+    write_manifest(folder / "mixed", open_evaluator(small_evaluator()).manifest)
+    code, _, err = start(
+        *("score", "items.jsonl", "-m", "vbleu", "-m", "unreferenced"),
+        *("--evaluator", "mixed", "-o", "s"),
+    )
+    assert code == 3
+    assert "mixed" in err
+    assert len(err.splitlines()) <= 2
+
+
+def test_a_newer_evaluator(start: Start, folder: Path) -> None:
+    (folder / "new").mkdir()
+    (folder / "new" / "manifest.json").write_text('{"kind": "evaluator", "format": 99}')
+    code, _, err = start("score", "items.jsonl", "-m", "vbleu", "--evaluator", "new")
+    assert code == 3
+    assert "update rejoinder" in err

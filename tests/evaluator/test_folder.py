@@ -1,0 +1,148 @@
+"""An evaluator is opened whole and unharmed, or not at all, and the reason is said."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluators import make_evaluator
+from rejoinder.errors import DataError, MissingExtra
+from rejoinder.evaluator import Manifest, Retrieval, manifest, open_evaluator, write_manifest
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return make_evaluator(tmp_path / "small")
+
+
+def edit(folder: Path, **changes: Any) -> None:
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_what_was_sealed_is_opened_once(folder: Path) -> None:
+    evaluator = open_evaluator(folder)
+    assert open_evaluator(str(folder)) is evaluator
+    assert evaluator.pool.size == 6
+    assert str(evaluator.retriever) == "bm25"
+    assert {"README.md", "pool/manifest.json", "rater/weights"} <= evaluator.manifest.parts.keys()
+    assert "manifest.json" not in evaluator.manifest.parts
+
+
+def test_the_name_tells_what_is_inside_not_where_it_lies(folder: Path, tmp_path: Path) -> None:
+    before = open_evaluator(folder)
+    assert str(before) == f"small@{before.digest}"
+    (tmp_path / "other").mkdir()
+    moved = shutil.copytree(folder, tmp_path / "other" / "small")
+    assert str(open_evaluator(moved)) == str(before)
+    (moved / "rater" / "weights").write_text("other")
+    write_manifest(moved, Manifest(retrieval=Retrieval(by="bm25")))
+    assert open_evaluator(moved).digest != before.digest
+
+
+def test_a_folder_sealed_anew_is_another_evaluator(folder: Path) -> None:
+    before = open_evaluator(folder)
+    again = write_manifest(
+        folder, Manifest(retrieval=Retrieval(by="bm25"), ranges={"bleu": (0, 1)})
+    )
+    after = open_evaluator(folder)
+    assert after is not before
+    assert after.manifest == again
+    assert after.manifest.ranges == {"bleu": (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("rater/weights", None, "rater/weights is missing"),
+        ("rater/weights", "longer than before", "rater/weights has 18 bytes instead of 5"),
+        ("rater/weights", "RATER", "rater/weights is not the file that was written"),
+        ("pool/manifest.json", "", "pool/manifest.json has 0 bytes"),
+    ],
+)
+def test_a_part_that_is_not_as_it_was(
+    folder: Path, name: str, content: str | None, said: str
+) -> None:
+    if content is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_text(content)
+    with pytest.raises(DataError, match=f"small: the evaluator is damaged.*{said}"):
+        open_evaluator(folder)
+
+
+def test_large_parts_are_known_by_their_size(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifest, "HASHED", 3)
+    (folder / "rater" / "weights").write_text("RATER")
+    assert open_evaluator(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"format": 2, "rejoinder": "9.1"},
+            r"rejoinder 9\.1 made it in format 2.*update rejoinder",
+        ),
+        ({"format": 0}, "format 0, which is not read any more"),
+        ({"kind": "rejoinder-index"}, "no evaluator, but 'rejoinder-index'"),
+        ({"retrieval": 3}, "not the manifest of an evaluator"),
+        ({"kind": 3}, "not the manifest of an evaluator"),
+    ],
+)
+def test_another_kind_of_folder(folder: Path, changes: dict[str, Any], said: str) -> None:
+    edit(folder, **changes)
+    with pytest.raises(DataError, match=said):
+        open_evaluator(folder)
+
+
+def test_a_newer_manifest_may_look_different(folder: Path) -> None:
+    (folder / "manifest.json").write_text('{"kind": "evaluator", "format": 7, "pool": []}')
+    with pytest.raises(DataError, match="update rejoinder"):
+        open_evaluator(folder)
+
+
+def test_no_evaluator_at_all(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no such folder; make one with 'rejoinder fit'"):
+        open_evaluator(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"it has no manifest\.json"):
+        open_evaluator(tmp_path / "empty")
+    (folder / "manifest.json").write_bytes(b"\xff\xfe{")
+    with pytest.raises(DataError, match="not the manifest"):
+        open_evaluator(folder)
+
+
+@pytest.mark.parametrize("part", ["pool", "unreferenced"])
+def test_parts_that_every_evaluator_has(folder: Path, part: str) -> None:
+    shutil.rmtree(folder / part)
+    write_manifest(folder, Manifest(retrieval=Retrieval(by="bm25")))
+    with pytest.raises(DataError, match=f"the evaluator has no {part}/"):
+        open_evaluator(folder)
+
+
+def test_a_pool_that_means_something_else_here(folder: Path) -> None:
+    path = folder / "pool" / "manifest.json"
+    record = json.loads(path.read_text()) | {"depends": {"tokenizer": "another"}}
+    path.write_text(json.dumps(record))
+    write_manifest(folder, Manifest(retrieval=Retrieval(by="bm25")))
+    said = r"pool: the index can't be used: .* another, but here .*; make the evaluator anew"
+    with pytest.raises(DataError, match=said) as error:
+        _ = open_evaluator(folder).pool
+    assert "rejoinder index" not in str(error.value)
+
+
+def test_a_package_that_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rejoinder.evaluator import folder as module
+
+    monkeypatch.setattr(module, "PACKAGES", ("pyarrow", "no_such_package"))
+    with pytest.raises(MissingExtra, match="needs no_such_package: pip install no_such_package"):
+        open_evaluator(folder)
+
+
+def test_it_may_have_no_rater(tmp_path: Path) -> None:
+    assert open_evaluator(make_evaluator(tmp_path / "small", rater=False)).rater is None

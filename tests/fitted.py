@@ -1,0 +1,64 @@
+"""A small evaluator that was really fitted, made when it is first needed, once a process."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from fit.toy import Row, row, write
+from rejoinder.evaluator import write_manifest
+
+WORDS = ("the", "cat", "sat", "on", "a", "mat", "cats", ".", "猫", "I'm")
+CHANGES = (
+    "vectors.epochs=15",
+    "vectors.dimensions=16",
+    "retrieval.k=3",
+    "rater.training.epochs=4",
+    "unreferenced.training.epochs=4",
+    "figures.most=6",
+    "figures.ranges=[]",
+)
+RANGES = {"unreferenced": (0.1, 0.9), "vbleu": (0.0, 0.8), "expanded(d=rouge-l)": (0.1, 0.7)}
+"""So few dialogues have none that are worth anything."""
+
+
+def chatter(words: Sequence[str] = WORDS, count: int = 40) -> list[Row]:
+    """Dialogues of two or three turns; every other utterance has two replies."""
+    chance = np.random.default_rng(3)
+
+    def say() -> str:
+        return " ".join(chance.choice(words, chance.integers(2, 6)).tolist())
+
+    rows = []
+    for number in range(count):
+        first, replies = say(), [say() for _ in range(1 + number % 2)]
+        rows += [row(f"d{number}", [], first, each, f"d{number}/0") for each in replies]
+        rows.append(row(f"d{number}", [first], replies[-1], say(), f"d{number}/1"))
+    return rows
+
+
+@cache
+def small_evaluator() -> Path:
+    """An evaluator that was fitted to chatter of a few words."""
+    import torch
+
+    from rejoinder.fit.fit import fit
+    from rejoinder.fit.settings import read_settings
+
+    torch.set_num_threads(1)  # beside other tests, more would wait for one another
+    _FOLDERS.append(tempfile.TemporaryDirectory(prefix="rejoinder-test-"))
+    folder = Path(_FOLDERS[-1].name)
+    pairs = write(folder / "pairs.parquet", chatter())
+    made = fit([str(pairs)], folder / "small", read_settings("tiny", "en", changes=CHANGES))
+    assert made is not None
+    write_manifest(made.folder, msgspec.structs.replace(made.manifest, ranges=RANGES))
+    return made.folder
+
+
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+"""Gone with the process."""

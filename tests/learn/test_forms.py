@@ -1,0 +1,231 @@
+"""How networks read texts: pieces, frozen vectors, tokens of an encoder; saved and opened again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from learn.small import make_material
+from learn.tiny import make_bert
+from rejoinder.encode.static.train.run import Settings, read_corpus, train_vectors
+from rejoinder.errors import DataError, UsageError
+from rejoinder.learn.forms import make_form
+from rejoinder.learn.forms.base import Form
+from rejoinder.learn.forms.encoder import EncoderForm
+from rejoinder.learn.forms.gru import BEFORE, TURN, GruForm, train_pieces
+from rejoinder.learn.forms.vectors import VectorForm
+from rejoinder.learn.networks.cross import NONE
+from rejoinder.learn.settings import RaterSettings, ScorerSettings, Training
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+TRAINING = Training(steps=1)
+CONTEXTS = [["wa wb", "wc wd wa"], ["we"], ["wf wg", "wh", "wa wb wc wd we"]]
+REPLIES = ["wa", "wb wc wd we wf", ""]
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_bert(tmp_path_factory.mktemp("models") / "tiny")
+
+
+def options(name: str, bert: Path) -> tuple[str, dict[str, Any]]:
+    return {
+        "gru": ("gru", {"pieces": 50, "embedding": 8, "hidden": 8, "longest": 20}),
+        "sentences": ("vectors", {"model": str(bert)}),
+        "words": ("vectors", {"vectors": str(bert), "tokenizer": "whitespace"}),
+        "encoder": ("encoder", {"model": str(bert), "longest": 32, "frozen": 1}),
+    }[name]
+
+
+NAMES = ["gru", "sentences", "words", "encoder"]
+
+
+@pytest.fixture
+def form(request: pytest.FixtureRequest, bert: Path, tmp_path: Path) -> Form:
+    return make_form(*options(request.param, bert), make_material(), tmp_path / "work")
+
+
+@pytest.mark.parametrize("form", NAMES, indirect=True)
+def test_it_comes_back_as_it_was(form: Form, tmp_path: Path) -> None:
+    folder, moved = tmp_path / "saved", tmp_path / "moved"
+    folder.mkdir()
+    form.save(folder)
+    first = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    shutil.move(folder, moved)
+    again = Form.open(moved)
+    assert type(again) is type(form)
+    assert (again.depends, again.plain()) == (form.depends, form.plain())
+    rows = np.array([2, 0, 1])
+    for one, other in (
+        (form.contexts(CONTEXTS, 2), again.contexts(CONTEXTS, 2)),
+        (form.replies(REPLIES), again.replies(REPLIES)),
+    ):
+        assert torch.equal(one.batch(rows), other.batch(rows))
+    folder.mkdir()
+    again.save(folder)
+    assert first == {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("form", NAMES, indirect=True)
+def test_its_networks_read_what_it_prepares(form: Form) -> None:
+    rows = np.arange(3)
+    contexts, replies = form.contexts(CONTEXTS, 2), form.replies(REPLIES)
+    scorer = form.scorer(ScorerSettings(training=TRAINING, turns=2, wide=8))
+    assert scorer(contexts.batch(rows), replies.batch(rows)).shape == (3,)
+    rater = form.rater(RaterSettings(training=TRAINING, turns=2, wide=8))
+    u, r = contexts.batch(rows), replies.batch(rows)
+    assert [part.shape for part in rater(u, r, u, r)] == [(3, 2), (3, 2)]
+
+
+@pytest.mark.parametrize("form", NAMES, indirect=True)
+def test_only_the_last_turns_are_read(form: Form) -> None:
+    long = [["wx wy", *context] for context in CONTEXTS]
+    rows = np.array([2])
+    for turns in (1, 2):
+        one, other = form.contexts(CONTEXTS, turns), form.contexts(long, turns)
+        assert torch.equal(one.batch(rows), other.batch(rows))
+    assert not torch.equal(
+        form.contexts(CONTEXTS, 1).batch(rows), form.contexts(CONTEXTS, 2).batch(rows)
+    )
+    empty = form.contexts([[]], 1)
+    assert empty.batch(np.array([0])).shape[0] == 1
+
+
+@pytest.mark.parametrize("form", NAMES, indirect=True)
+def test_nothing_at_all(form: Form) -> None:
+    assert len(form.replies([]).lengths) == len(form.contexts([], 2).lengths) == 0
+
+
+@pytest.mark.parametrize("form", ["gru"], indirect=True)
+def test_pieces_of_turns(form: GruForm) -> None:
+    one, two = (form.replies([text]).batch(np.array([0]))[0].tolist() for text in CONTEXTS[0])
+    joined = form.contexts(CONTEXTS[:1], 2).batch(np.array([0]))[0].tolist()
+    assert joined == [*one, TURN, *two]
+    assert min(one + two) >= BEFORE
+    long = form.replies(["wa " * 50])
+    assert long.lengths.tolist() == [20]
+    kept = form.contexts([["wb " * 50 + "wa"]]).batch(np.array([0]))[0].tolist()
+    assert kept[-len(form.replies(["wa"]).batch(np.array([0]))[0]) :] == (
+        form.replies(["wa"]).batch(np.array([0]))[0].tolist()
+    ), "the end of a context is what is answered"
+
+
+def test_pieces_are_the_same_bytes_each_time(tmp_path: Path) -> None:
+    texts = make_material().training.responses
+    assert train_pieces(iter(texts), 60) == train_pieces(iter(texts), 60)
+    form = GruForm.make(make_material(), tmp_path, pieces=60)
+    (kept,) = tmp_path.glob("pieces-*.model")
+    kept.write_bytes(train_pieces(iter(["other", "texts", "altogether"]), 20))
+    assert GruForm.make(make_material(), tmp_path, pieces=60).digest != form.digest, "kept"
+    assert GruForm.make(make_material(80), tmp_path, pieces=60).digest != form.digest
+
+
+def test_few_texts_and_many_pieces(tmp_path: Path) -> None:
+    form = GruForm.make(make_material(8), tmp_path, pieces=16_000, embedding=4, hidden=4)
+    assert form.replies(["wa \ud83d wb"]).lengths[0] > 0
+    with pytest.raises(UsageError, match="3 pieces can't be made"):
+        GruForm.make(make_material(8), tmp_path, pieces=3)
+
+
+@pytest.mark.parametrize("form", ["sentences", "words"], indirect=True)
+def test_views_of_a_context(form: VectorForm) -> None:
+    """The last turn, the last two …; a context with fewer repeats its longest view."""
+    found = form.contexts(CONTEXTS, 3).batch(np.arange(3))
+    for row, texts in enumerate(
+        [
+            ["wc wd wa", "wa wb wc wd wa", "wa wb wc wd wa"],
+            ["we"] * 3,
+            ["wa wb wc wd we", "wh wa wb wc wd we", "wf wg wh wa wb wc wd we"],
+        ]
+    ):
+        torch.testing.assert_close(found[row], torch.from_numpy(form.sentences(texts)))
+    assert form.contexts(CONTEXTS, 3).lengths.tolist() == [1, 1, 1]
+    norms = np.linalg.norm(form.sentences(["wa", "wb wc", " "]), axis=1)
+    np.testing.assert_allclose(norms, [1, 1, 0], atol=1e-6)
+
+
+def test_vectors_beside_an_evaluator(tmp_path: Path) -> None:
+    """Vectors that were trained with it are found again when the whole is moved."""
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join(make_material().training.responses))
+    training = Settings(dimensions=6, min_count=1, epochs=2, tok="whitespace")
+    work, home = tmp_path / "work", tmp_path / "work" / "unreferenced"
+    home.mkdir(parents=True)
+    corpus = read_corpus([str(texts)], training)
+    train_vectors(corpus, work / "vectors", training, inputs=[str(texts)])
+    form = VectorForm.make(vectors="evaluator", tokenizer="whitespace", home=home)
+    form.save(home)
+    shutil.move(work, tmp_path / "elsewhere")
+    again = Form.open(tmp_path / "elsewhere" / "unreferenced")
+    assert isinstance(again, VectorForm)
+    np.testing.assert_array_equal(again.sentences(["wa wb"]), form.sentences(["wa wb"]))
+    assert again.sentences(["wa wb"]).shape == (1, 6)
+
+
+@pytest.mark.parametrize("form", ["encoder"], indirect=True)
+def test_tokens_of_an_encoder(form: EncoderForm) -> None:
+    """32 tokens, 4 of them between texts: half of the rest for the context, a quarter a reply."""
+    tokenizer = form._tokenizer
+    ids = {word: tokenizer.convert_tokens_to_ids(word) for word in ("wa", "wb", "wc", "[SEP]")}
+    found = form.contexts([["wa wb", "wc"], ["wa"]], 2).batch(np.arange(2))
+    assert found.tolist() == [
+        [ids["wa"], ids["wb"], ids["[SEP]"], ids["wc"]],
+        [ids["wa"], NONE, NONE, NONE],
+    ]
+    assert form.contexts([["wa " * 50]]).lengths.tolist() == [14]
+    assert form.replies(["wa " * 50]).lengths.tolist() == [7]
+
+
+def test_a_model_of_its_own_is_not_needed_any_more(bert: Path, tmp_path: Path) -> None:
+    start = tmp_path / "start"
+    shutil.copytree(bert, start)
+    form = EncoderForm.make(model=str(start))
+    (tmp_path / "saved").mkdir()
+    form.save(tmp_path / "saved")
+    shutil.rmtree(start)
+    assert Form.open(tmp_path / "saved").replies(["wa"]).lengths.tolist() == [1]
+
+
+def test_wrong_options(bert: Path, tmp_path: Path) -> None:
+    def wrong(name: str, **options: Any) -> str:
+        with pytest.raises(UsageError) as error:
+            make_form(name, options, make_material(8), tmp_path)
+        return str(error.value)
+
+    assert "unknown form 'grus': did you mean 'gru'?" in wrong("grus")
+    assert "form gru has no setting 'hiden': did you mean 'hidden'?" in wrong("gru", hiden=3)
+    assert "hidden must be above 0, not 0" in wrong("gru", hidden=0, pieces=50)
+    assert "not both" in wrong("vectors", model=str(bert), vectors=str(bert))
+    assert "has 2 layers" in wrong("encoder", model=str(bert), frozen=3)
+    assert "16 or more" in wrong("encoder", model=str(bert), longest=8)
+
+
+def test_what_is_damaged_or_foreign_is_named(bert: Path, tmp_path: Path) -> None:
+    VectorForm.make(model=str(bert)).save(tmp_path)
+    path = tmp_path / "form.json"
+    record = json.loads(path.read_text())
+
+    def opened(**changes: Any) -> str:
+        path.write_text(json.dumps({**record, **changes}))
+        with pytest.raises(DataError) as error:
+            Form.open(tmp_path)
+        return str(error.value)
+
+    assert "newer version" in opened(format=99)
+    assert "no form of a network" in opened(form="telepathy")
+    assert "no form of a network" in opened(by="bm25")
+    other = opened(depends={"model": "other@123"})
+    assert "was fitted with model other@123, but here is model" in other
+    path.write_text("{")
+    with pytest.raises(DataError, match="no form"):
+        Form.open(tmp_path)
+    path.unlink()
+    with pytest.raises(DataError, match="cannot be read"):
+        Form.open(tmp_path)

@@ -1,0 +1,154 @@
+"""Wrong replies: they are wrong, and of the kind that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+
+from rejoinder.learn import negatives as module
+from rejoinder.learn.batches import generator
+from rejoinder.learn.material import Examples
+from rejoinder.learn.negatives import Negatives, neighbours, words_of
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def examples(count: int = 100) -> Examples:
+    """Dialogues of five pairs; responses 2k and 2k + 1 share a word, and answer the same
+    utterance where k is a multiple of 5."""
+    rows: list[dict[str, Any]] = [
+        {
+            "dialogue_id": f"d{n // 5}",
+            "utterance": f"what is number {n // 2 if n // 2 % 5 == 0 else n + 1000} about?",
+            "response": f"word{n // 2} and more{n}",
+        }
+        for n in range(count)
+    ]
+    return Examples(pa.Table.from_pylist(rows))
+
+
+def draw(negatives: Negatives, rows: Any, kind: int = 0, seed: int = 1) -> Any:
+    rows = np.asarray(rows)
+    return negatives.draw(rows, np.full(len(rows), kind), generator(seed))
+
+
+def test_random_ones_are_wrong_and_from_everywhere() -> None:
+    pairs = examples()
+    negatives, rows = Negatives(pairs, ["random"]), np.arange(100).repeat(50)
+    found = draw(negatives, rows)
+    assert (found != rows).all()
+    assert (pairs.groups[found] != pairs.groups[rows]).all()
+    assert len(set(found.tolist())) == 100
+    assert (draw(negatives, rows) == found).all()
+    assert (draw(negatives, rows, seed=2) != found).any()
+
+
+def test_what_says_the_same_is_not_wrong() -> None:
+    table = pa.table(
+        {
+            "utterance": [f"utterance number {n}" for n in range(40)],
+            "response": ["Yes.", "yes!", "YES"] * 13 + ["No."],
+        }
+    )
+    found = draw(Negatives(Examples(table), ["random"]), np.arange(39).repeat(3))
+    assert (found == 39).mean() > 0.15, "ten draws of one in forty, twice: mostly not found"
+    assert set(draw(Negatives(Examples(table.slice(36)), ["random"]), [0, 1, 2] * 9)) == {3}
+
+
+def test_the_same_dialogue() -> None:
+    pairs = examples()
+    rows = np.arange(100).repeat(20)
+    found = draw(Negatives(pairs, ["random", "dialogue"]), rows, 1)
+    assert (found // 5 == rows // 5).all()
+    assert (found != rows).all()
+    assert (pairs.groups[found] != pairs.groups[rows]).all()
+
+
+def test_shared_words() -> None:
+    rows = np.array([n for n in range(100) if n // 2 % 5]).repeat(20)
+    found = draw(Negatives(examples(), ["words"]), rows)
+    assert (found == rows ^ 1).mean() > 0.99, "only one other has the word (ten draws of two)"
+    same = np.arange(2).repeat(50)
+    others = draw(Negatives(examples(), ["words"]), same)
+    assert not set(others.tolist()) & {0, 1}, "that one answers the same: a random one instead"
+
+
+def test_words_that_many_have_are_no_sign() -> None:
+    table = pa.table(
+        {
+            "utterance": [f"utterance number {n}" for n in range(60)],
+            "response": [f"the reply {n} {'rare' if n < 2 else ''}" for n in range(60)],
+        }
+    )
+    found = draw(Negatives(Examples(table), ["words"]), np.zeros(100, int))
+    assert set(found.tolist()) == {1}
+
+
+def test_words_of_languages_without_spaces() -> None:
+    assert words_of("Guten Tag, 東京タワー!") == {"guten", "tag", "東京", "京タ", "タワ", "ワー"}
+    assert words_of("犬") == {"犬"}
+    assert words_of("…") == set()
+
+
+def test_the_parrot() -> None:
+    table = pa.table({"utterance": ["a", "b b", "c"], "response": ["x", "B, b!", "z"]})
+    negatives = Negatives(Examples(table), ["random", "parrot"])
+    assert draw(negatives, [0, 2], 1).tolist() == [3, 5]
+    assert set(draw(negatives, [1] * 20, 1).tolist()) == {0, 2}, "an echo that was true"
+
+
+def test_neighbours_by_vector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a circle, neighbours are those of the next angles, without the very same."""
+    angles = np.sort(generator(3).random(300)) * 2 * np.pi
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    found = neighbours(vectors)
+    assert found.shape == (300, module.NEIGHBOURS)
+    cosines = (vectors[found] * vectors[:, None]).sum(axis=2)
+    assert (cosines <= module.SAME + 1e-6).all()
+    all_cosines = np.where(vectors @ vectors.T > module.SAME, -1, vectors @ vectors.T)
+    best = -np.sort(-all_cosines, axis=1)[:, : module.NEIGHBOURS]
+    np.testing.assert_allclose(cosines, best, atol=1e-6)
+    monkeypatch.setattr(module, "NEIGHBOURHOOD", 50)
+    assert len(set(neighbours(vectors).flat) - {-1}) <= 50
+    opposite = np.array([[1, 0], [-1, 0]], np.float32)
+    assert (neighbours(opposite) == -1).all()
+    pairs = examples(300)
+    drawn = draw(Negatives(pairs, ["vectors"], lambda texts: vectors), np.arange(300))
+    assert np.mean((vectors[drawn] * vectors).sum(axis=1)) > 0.6
+
+
+def test_hard_ones_that_are_not_there_are_random() -> None:
+    table = pa.table(
+        {
+            "dialogue_id": [f"d{n}" for n in range(30)],
+            "utterance": [f"utterance number {n}" for n in range(30)],
+            "response": [f"reply{n}" for n in range(30)],
+        }
+    )
+    for kind in ("dialogue", "words"):
+        found = draw(Negatives(Examples(table), [kind]), np.zeros(200, int))
+        assert set(found.tolist()) == set(range(1, 30))
+
+
+def test_a_reply_on_topic_is_nearer_to_the_utterance_than_chance() -> None:
+    """Of 30 points at random on a circle the nearest lies within 1/31 of it on average, 12 degrees
+    to both sides: its cosine is above .97, where that of a random one is 0 on average."""
+    pairs = examples(300)
+    chance = np.random.default_rng(3)
+    known = {}
+    for text in pairs.utterances + pairs.responses:
+        known.setdefault(text, chance.uniform(0, 2 * np.pi))
+    points = {text: (np.cos(angle), np.sin(angle)) for text, angle in known.items()}
+
+    def sentences(texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([points[text] for text in texts], np.float32)
+
+    rows = np.arange(300)
+    drawn = draw(Negatives(pairs, ["topic"], sentences), rows)
+    cosines = (sentences(pairs.utterances) * sentences(pairs.responses)[drawn]).sum(axis=1)
+    assert np.mean(cosines) > 0.95

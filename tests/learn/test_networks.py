@@ -1,0 +1,255 @@
+"""The networks against the formulas of the papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers import BertConfig, BertModel
+
+from rejoinder.learn.checkpoint import Model, load_model, save_model
+from rejoinder.learn.networks import cross
+from rejoinder.learn.networks.cross import NONE, CrossRater, CrossScorer
+from rejoinder.learn.networks.raters import GruRater, VectorRater, rating
+from rejoinder.learn.networks.scorers import GruScorer, Quadratic, VectorScorer, margin_loss
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+PIECES, DIMENSIONS, VIEWS, ROWS = 40, 8, 2, 64
+
+
+def pieces(seed: int, padding: int = 0, rows: int = ROWS, length: int = 7) -> Tensor:
+    """Piece numbers in rows of different lengths."""
+    chance = torch.Generator().manual_seed(seed)
+    ids = torch.randint(5, PIECES, (rows, length), generator=chance)
+    lengths = torch.randint(1, length + 1, (rows, 1), generator=chance)
+    return ids.masked_fill(torch.arange(length) >= lengths, padding)
+
+
+def vectors(seed: int, *shape: int) -> Tensor:
+    found = torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+    return found / found.norm(dim=-1, keepdim=True)
+
+
+def bert(layers: int = 2) -> Any:
+    config = BertConfig(
+        vocab_size=PIECES, hidden_size=16, num_hidden_layers=layers, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=64, initializer_range=0.2,
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+    )  # fmt: skip
+    return BertModel(config)
+
+
+def make(name: str) -> tuple[Model, list[Tensor]]:
+    torch.manual_seed(0)
+    four = [pieces(seed) for seed in range(4)]
+    tokens = [pieces(seed, NONE) for seed in range(4)]
+    u1, r1, u2, r2 = (vectors(k, ROWS, *shape) for k, shape in enumerate(2 * [(2, 8), (8,)]))
+    ends = {"start": 1, "end": 2, "wide": 32, "dropout": 0.0}
+    sizes = {"pieces": PIECES, "embedding": 12, "hidden": 10, "wide": 32}
+    if name == "gru rater":
+        return GruRater(**sizes, layers=5), four
+    if name == "vector rater":
+        return VectorRater(DIMENSIONS, VIEWS, wide=32, layers=5), [u1, r1, u2, r2]
+    if name == "cross rater":
+        return CrossRater(bert(), **ends), tokens
+    if name == "gru scorer":
+        return GruScorer(**sizes), four[:2]
+    if name == "vector scorer":
+        return VectorScorer(DIMENSIONS, VIEWS, wide=32), [u1, r1]
+    return CrossScorer(bert(), **ends), tokens[:2]
+
+
+RATERS = ["gru rater", "vector rater", "cross rater"]
+SCORERS = ["gru scorer", "vector scorer", "cross scorer"]
+
+
+def both(output: Tensor | tuple[Tensor, Tensor]) -> Tensor:
+    return torch.cat(output, dim=1) if isinstance(output, tuple) else output
+
+
+@pytest.mark.parametrize("name", RATERS + SCORERS)
+def test_shapes(name: str) -> None:
+    model, inputs = make(name)
+    output = model(*inputs)
+    if name in RATERS:
+        assert [part.shape for part in output] == [(ROWS, 2), (ROWS, 2)]
+    else:
+        assert output.shape == (ROWS,)
+
+
+@pytest.mark.parametrize("name", RATERS + SCORERS)
+def test_the_gradient_reaches_every_parameter(name: str) -> None:
+    model, inputs = make(name)
+    both(model(*inputs)).square().sum().backward()
+    missing = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.abs().sum()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", RATERS + SCORERS)
+def test_a_score_does_not_depend_on_its_batch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cross, "AT_ONCE", 200)  # several chunks
+    model, inputs = make(name)
+    model.eval()
+    together = both(model(*inputs))
+    alone = torch.cat([both(model(*(x[i : i + 1] for x in inputs))) for i in range(ROWS)])
+    torch.testing.assert_close(together, alone, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", RATERS + SCORERS)
+def test_reloaded_it_says_the_same(name: str, tmp_path: Path) -> None:
+    model, inputs = make(name)
+    save_model(tmp_path / "m.safetensors", model)
+    before = torch.get_rng_state()
+    again, _ = load_model(tmp_path / "m.safetensors")
+    if "cross" in name:
+        assert torch.equal(torch.get_rng_state(), before), "drawn weights are nobody's business"
+    assert type(again) is type(model)
+    assert torch.equal(both(again(*inputs)), both(model.eval()(*inputs)))
+
+
+@pytest.mark.parametrize("name", RATERS)
+def test_a_rater_learns_64_examples_by_heart(name: str) -> None:
+    model, inputs = make(name)
+    labels = torch.arange(ROWS) % 2
+    adam = torch.optim.Adam(model.parameters(), lr=3e-3)
+    for _ in range(150):
+        adam.zero_grad()
+        a, b = model(*inputs)
+        (nn.functional.cross_entropy(a, labels) + nn.functional.cross_entropy(b, labels)).backward()
+        adam.step()
+    a, b = model(*inputs)
+    rated = rating(a.softmax(1)[:, 1], b.softmax(1)[:, 1])
+    assert torch.equal(rated > 0, labels == 1)
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_a_scorer_learns_64_replies_by_heart(name: str) -> None:
+    model, (context, reply) = make(name)
+    bad = reply.roll(1, 0)
+    asked = torch.stack([reply, bad], dim=1).flatten(0, 1)
+    adam = torch.optim.Adam(model.parameters(), lr=3e-3)
+    for _ in range(200):
+        adam.zero_grad()
+        good, wrong = model(context, asked).sigmoid().reshape(-1, 2).T
+        margin_loss(good, wrong, 0.5).mean().backward()
+        adam.step()
+    assert float((model(context, reply) > model(context, bad)).float().mean()) > 0.95
+
+
+@pytest.mark.parametrize("name", RATERS)
+def test_both_triplets_are_treated_alike(name: str) -> None:
+    """Exchanging the pairs exchanges the triplets, and leaves the rating as it is."""
+    model, (u1, r1, u2, r2) = make(name)
+    model.eval()
+    a, b = model(u1, r1, u2, r2)
+    c, d = model(u2, r2, u1, r1)
+    torch.testing.assert_close(a, d)
+    torch.testing.assert_close(b, c)
+
+
+@pytest.mark.parametrize("name", RATERS)
+def test_a_triplet_does_not_see_the_other_utterance(name: str) -> None:
+    model, (u1, r1, u2, r2) = make(name)
+    a, b = model.eval()(u1, r1, u2, r2)
+    c, d = model(u1, r1, u2.roll(1, 0), r2)
+    torch.testing.assert_close(a, c)
+    assert not torch.allclose(b, d)
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_several_replies_to_a_context_are_scored_as_one_by_one(name: str) -> None:
+    model, (context, reply) = make(name)
+    model.eval()
+    other = reply.roll(3, 0)
+    found = model(context, torch.stack([reply, other], dim=1).flatten(0, 1))
+    torch.testing.assert_close(found[::2], model(context, reply))
+    torch.testing.assert_close(found[1::2], model(context, other))
+
+
+@pytest.mark.parametrize(("name", "padding"), [("gru scorer", 0), ("cross scorer", NONE)])
+def test_padding_does_not_reach_a_score(name: str, padding: int) -> None:
+    model, inputs = make(name)
+    model.eval()
+    wider = [nn.functional.pad(ids, (0, 4), value=padding) for ids in inputs]
+    torch.testing.assert_close(model(*wider), model(*inputs))
+
+
+def test_the_quadratic_feature_is_the_formula() -> None:
+    """q = (1, 2), r = (3, 1), M = [[1, 0], [2, 1]]: qᵀM = (5, 2), times r = 17."""
+    quadratic = Quadratic(2)
+    q, r = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 1.0]])
+    assert quadratic(q, r).item() == pytest.approx(5 / 2**0.5), "it starts as q · r / √2"
+    with torch.no_grad():
+        quadratic.matrix.copy_(torch.tensor([[1.0, 0.0], [2.0, 1.0]]))
+    assert quadratic(q, r).item() == pytest.approx(17)
+
+
+def test_the_features_of_vectors_are_of_one_size() -> None:
+    """Views q and q', reply r: [r, q, q∘r, |q - r|, qᵀMr, and the same of q'], scaled by √d."""
+    scorer = VectorScorer(2, views=2, wide=3)
+    context, reply = torch.tensor([[[0.6, 0.8], [1.0, 0.0]]]), torch.tensor([[0.0, 1.0]])
+    root = 2**0.5
+    expected = [0, root, 0.6 * root, 0.8 * root, 0, 1.6, 0.6 * root, 0.2 * root, 1.6 / root]
+    expected += [root, 0, 0, 0, root, root, 0]
+    found = scorer.features(context, reply)[0]
+    torch.testing.assert_close(found, torch.tensor(expected))
+    many = VectorScorer(384, views=1, wide=3).features(vectors(1, 50, 1, 384), vectors(2, 50, 384))
+    assert 0.5 < many.std() < 2
+
+
+def test_ruber_adds_up() -> None:
+    """s = w · tanh(W [q; qᵀMr; r] + b) + c, before the sigmoid."""
+    scorer, (context, reply) = make("gru scorer")
+    assert isinstance(scorer, GruScorer)
+    q, r = scorer.read(context), scorer.read(reply)
+    m, judge = scorer.quadratic.matrix, scorer.judge
+    joint = torch.cat([q, torch.einsum("ni,ij,nj->n", q, m, r)[:, None], r], dim=1)
+    hidden = torch.tanh(joint @ judge.hidden.weight.T + judge.hidden.bias)
+    expected = (hidden @ judge.output.weight.T + judge.output.bias).squeeze(1)
+    torch.testing.assert_close(scorer(context, reply), expected)
+
+
+def test_margin_loss() -> None:
+    """Δ = .5: .5 - .9 + .2 < 0; .5 - .9 + .7 = .3; .5 - .4 + .4 = .5; .5 - .4 + .05 = .15"""
+    found = margin_loss(torch.tensor([[0.9], [0.4]]), torch.tensor([[0.2, 0.7], [0.4, 0.05]]), 0.5)
+    torch.testing.assert_close(found, torch.tensor([[0.0, 0.3], [0.5, 0.15]]))
+
+
+def test_ratings() -> None:
+    """Mean of .9 and .3 is .6; of .1 and .2 is .15, so -.85; soft: 2p - 1."""
+    one, two = torch.tensor([0.9, 0.1]), torch.tensor([0.3, 0.2])
+    torch.testing.assert_close(rating(one, two), torch.tensor([0.6, -0.85]))
+    torch.testing.assert_close(rating(one, two, soft=True), torch.tensor([0.2, -0.7]))
+
+
+def test_the_papers_network_has_the_papers_sizes() -> None:
+    """16,000 pieces of 512; Bi-GRU of 512 units; 3 · 1024 → 4 × 1024 → 2."""
+    with torch.device("meta"):
+        rater = GruRater(16_000, embedding=512, hidden=512, wide=1024, layers=5)
+    gru = 2 * (3 * 512 * 512 + 3 * 512 * 512 + 6 * 512)
+    judge = (3 * 1024 + 1) * 1024 + 3 * (1024 + 1) * 1024 + (1024 + 1) * 2
+    assert sum(p.numel() for p in rater.parameters()) == 16_000 * 512 + gru + judge
+
+
+def test_texts_are_joined_as_bert_joins_them() -> None:
+    """[CLS] known [SEP] known [SEP] asked [SEP], with types 0 up to the text that is asked of."""
+    reader = CrossScorer(bert(), start=1, end=2).reader
+    known = [torch.tensor([[7, 8], [9, NONE]]), torch.tensor([[NONE, NONE], [5, 6]])]
+    ids, types = reader._joined(known, torch.tensor([[11, NONE], [12, 13]]))
+    n = NONE
+    assert ids.tolist() == [[1, 7, 8, 2, 2, 11, 2, n, n, n], [1, 9, 2, 5, 6, 2, 12, 13, 2, n]]
+    pairs = zip(types.tolist(), ids.tolist(), strict=True)
+    there = [row[: sum(i != n for i in each)] for row, each in pairs]
+    assert there == [[0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 0, 0, 1, 1, 1]]
+
+
+def test_frozen_layers_stay() -> None:
+    model = CrossScorer(bert(3), start=1, end=2, frozen=2)
+    free = {name for name, p in model.named_parameters() if p.requires_grad}
+    assert not any("embeddings" in name or "layer.0" in name or "layer.1" in name for name in free)
+    assert any("layer.2" in name for name in free)
+    assert CrossScorer.build(model.config).config == model.config

@@ -17,7 +17,10 @@ from hypothesis import settings
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
-# torch reads it when it is loaded: threads that wait at full speed stall a busy machine
+# Read when torch is loaded, here and in programs under test. Several processes test at once, so
+# each has one thread: more would wait for one another, and sums of another number of threads have
+# other last bits.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 ROOT = Path(__file__).resolve().parent.parent

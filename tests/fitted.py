@@ -28,17 +28,20 @@ RANGES = {"unreferenced": (0.1, 0.9), "vbleu": (0.0, 0.8), "expanded(d=rouge-l)"
 
 
 def chatter(words: Sequence[str] = WORDS, count: int = 40) -> list[Row]:
-    """Dialogues of two or three turns; every other utterance has two replies."""
+    """Dialogues of two or three turns; every other utterance has two replies. Each keeps to a few
+    words, so that there is something to learn."""
     chance = np.random.default_rng(3)
 
-    def say() -> str:
-        return " ".join(chance.choice(words, chance.integers(2, 6)).tolist())
+    def say(topic: Sequence[str]) -> str:
+        return " ".join(chance.choice(topic, chance.integers(2, 6)).tolist())
 
     rows = []
     for number in range(count):
-        first, replies = say(), [say() for _ in range(1 + number % 2)]
+        start = 3 * number % len(words)
+        topic = [*words, *words][start : start + 3]
+        first, replies = say(topic), [say(topic) for _ in range(1 + number % 2)]
         rows += [row(f"d{number}", [], first, each, f"d{number}/0") for each in replies]
-        rows.append(row(f"d{number}", [first], replies[-1], say(), f"d{number}/1"))
+        rows.append(row(f"d{number}", [first], replies[-1], say(topic), f"d{number}/1"))
     return rows
 
 

@@ -91,14 +91,20 @@ class JsonLines:
                     number + 1, f"the compressed file is damaged or cut off ({error})"
                 ) from None
 
-    def _open(self, stack: contextlib.ExitStack) -> IO[bytes]:
+    def open_bytes(self, stack: contextlib.ExitStack) -> IO[bytes]:
+        """What stands in the file, compressed or not; the stack closes it, unless it is stdin."""
         if self.path == "-":
             return open_stdin()
         try:
-            raw = stack.enter_context(open(self.path, "rb"))
+            return stack.enter_context(open(self.path, "rb"))
         except OSError as error:
             reason = error.strerror or str(error)
             raise DataError(f"cannot be read: {reason.lower()}", path=self.name) from None
+
+    def _open(self, stack: contextlib.ExitStack) -> IO[bytes]:
+        raw = self.open_bytes(stack)
+        if self.path == "-":
+            return raw
         self._raw, self._size = raw, os.fstat(raw.fileno()).st_size
         if self.path.endswith(".gz"):
             return cast(IO[bytes], stack.enter_context(gzip.open(raw)))

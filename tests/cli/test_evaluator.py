@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,10 @@ import pytest
 
 from fitted import small_evaluator
 from rejoinder.cli import main
+from rejoinder.cli.evaluator import read_twice
+from rejoinder.errors import DataError
 from rejoinder.evaluator import open_evaluator, write_manifest
+from rejoinder.io import JsonLines
 from support import Run
 
 Start = Callable[..., tuple[int, str, str]]
@@ -125,7 +131,7 @@ def test_strict_refuses_what_was_seen(start: Start, folder: Path) -> None:
     assert not (folder / "s.jsonl").exists()
     code, _, err = start("score", "clean.jsonl", *asked)
     assert code == 0
-    assert f"none of 4 contexts was seen by {name()}" in err
+    assert f"none of 4 contexts was seen by {name()} while it was made (learnt from or held" in err
     code, _, err = start(
         "compare", "items.jsonl", "--evaluator", "small", "-m", "vbleu", "--strict"
     )
@@ -142,9 +148,44 @@ def test_items_from_stdin(run: Run, folder: Path) -> None:
     again = run("score", "items.jsonl", "--evaluator", "small", "-m", "vbleu")
     assert done.stdout == again.stdout
     assert len(done.stdout.splitlines()) == 15
+    named = run(
+        *("score", "/dev/stdin", "--evaluator", "small", "-m", "vbleu"),
+        stdin=(folder / "items.jsonl").read_bytes(),
+    )
+    assert named.stdout == again.stdout, named.stderr
     bad = run("score", "-", "--evaluator", "small", "-m", "vbleu", stdin=b'{"id": "1"}\n')
     assert bad.returncode == 3
     assert b"stdin:1: the field is missing: response" in bad.stderr
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_a_pipe_is_read_twice(tmp_path: Path, ending: str) -> None:
+    """As the shell makes one for ``rejoinder score <(…)``."""
+    pipe, content = tmp_path / f"pipe{ending}", b'{"id": "1", "response": "x"}\n' * 9
+    os.mkfifo(pipe)
+    packed = gzip.compress(content) if ending else content
+    writer = threading.Thread(target=pipe.write_bytes, args=(packed,), daemon=True)
+    writer.start()
+    source = JsonLines(pipe)
+    with read_twice(source):
+        assert len(list(source)) == 9
+        if writer.is_alive():
+            writer.join(10)
+        assert source.path != str(pipe)
+        assert len(list(source)) == 9
+        kept = Path(source.path)
+    assert source.name == str(pipe), "complaints name what was given"
+    assert not kept.exists()
+
+
+def test_what_is_no_stream_stays_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("{}\n")
+    for path in (tmp_path / "file", tmp_path / "missing", tmp_path):
+        source = JsonLines(path)
+        with read_twice(source):
+            assert source.path == str(path)
+    with read_twice(source), pytest.raises(DataError, match="cannot be read: is a directory"):
+        list(source)
 
 
 def test_another_domain_is_warned_of(start: Start, folder: Path) -> None:
@@ -276,6 +317,9 @@ def test_show_tells_weights_and_coverage(start: Start) -> None:
         (("score", "items.jsonl", "-m", "unreferenced"), 2, "make one of your logs"),
         (("compare", "items.jsonl", "-m", "ruber"), 2, "with norm=fixed needs an evaluator"),
         (("score", "items.jsonl", "-m", "vbleu", "--evaluator", "nowhere"), 3, "no such folder"),
+        (("score", "items.jsonl", "-m", "bleu", "--strict"), 2, "--strict needs an evaluator"),
+        (("compare", "items.jsonl", "-m", "bleu", "--strict"), 2, "--strict needs an evaluator"),
+        (("meta", "items.jsonl", "s", "--strict"), 2, "--strict needs an evaluator"),
         (("meta", "items.jsonl", "s", "--evaluator", "nowhere"), 3, "s: cannot be read"),
         (("score", "items.jsonl", "-m", "ruber(ref=bleu)", "--evaluator", "small"), 2,
          "small knows no range of bleu"),

@@ -7,12 +7,14 @@ import pickle
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.corpus.contamination import Fingerprint, MarkLeaks, normalise
+from rejoinder.corpus.contamination import Fingerprint, MarkLeaks, last_turns, normalise
 from rejoinder.datasets import load
+from rejoinder.errors import DataError
 
 
 def leaks(data: Path) -> Fingerprint:
@@ -91,3 +93,38 @@ def test_the_arrow_function_survives_a_journey_to_another_process() -> None:
 
 def test_nothing_to_look_for() -> None:
     assert Fingerprint.of([]).find(["hello there general kenobi"]) == [None]
+
+
+def test_last_turns_of_pairs(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"utterance": ["a", "b"], "response": [None, "c"]}), path)
+    assert list(last_turns(str(path))) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ({"question": ["a"]}, "has no column utterance"),
+        ({"utterance": ["a", None]}, r"column utterance: a text is missing \(NULL\)"),
+        ({"utterance": [1, 2]}, "column utterance: expected texts, found int64"),
+        (None, "not a Parquet file, or a damaged one"),
+    ],
+)
+def test_pairs_that_are_none(tmp_path: Path, table: dict[str, list[str]], reason: str) -> None:
+    path = tmp_path / "a.parquet"
+    if table is None:
+        path.write_bytes(b"PAR1 and so on")
+    else:
+        pq.write_table(pa.table(table), path)
+    with pytest.raises(DataError, match=rf"a\.parquet: {reason}"):
+        list(last_turns(str(path)))
+
+
+def test_damaged_pages_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"utterance": [f"number {n}" for n in range(5000)]}), path)
+    content = bytearray(path.read_bytes())
+    content[20:2000] = bytes(1980)
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"a\.parquet: .*utterance"):
+        list(last_turns(str(path)))

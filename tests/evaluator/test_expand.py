@@ -47,12 +47,12 @@ def test_own_references_first_then_the_nearest_then_the_parrot(evaluator: Evalua
 def test_the_rater_compares_with_the_known_reply(evaluator: Evaluator) -> None:
     (expanded,) = evaluator.expand([item("here we are")], k=1)
     _, found, parrot = expanded.references
-    # "here you are" shares 2 of its 3 words: 2 · 3/5 - 1; the parrot none, but the context
+    # "here you are" shares 2 of its 3 words: 2 · 3/5 - 1; the parrot none
     assert found.weight == pytest.approx(0.2)
-    assert parrot.weight == pytest.approx(2 * 1 / 5 - 1 + 0.1)
+    assert parrot.weight == pytest.approx(2 * 1 / 5 - 1)
     assert evaluator.rater.asked == [
         (["hi", "some more cheese"], "here we are", ["more cheese please"], "here you are"),
-        (["hi", "some more cheese"], "here we are", ["hi", "some more cheese"], "some more cheese"),
+        (["hi", "some more cheese"], "here we are", [], "some more cheese"),
     ]
     assert not evaluator.scorer.asked
 

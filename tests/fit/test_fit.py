@@ -13,11 +13,13 @@ import pytest
 from fit.toy import QUICK, TOPICS, Row, dialogues, row, write
 from rejoinder.errors import DataError, ResourceError, UsageError
 from rejoinder.evaluator import Evaluator, open_evaluator
-from rejoinder.fit import assemble, run, stages
+from rejoinder.fit import assemble, figures, run, stages
 from rejoinder.fit.fit import Fitted, fit
+from rejoinder.fit.ranges import ranges
 from rejoinder.fit.settings import Fitting, read_settings
 from rejoinder.items import Item
 from rejoinder.learn.folder import only_run
+from rejoinder.learn.material import read_material
 from rejoinder.learn.training import Diverged
 from rejoinder.retrieve.base import make_retriever
 
@@ -48,10 +50,14 @@ def test_it_learns_to_tell_what_fits(fitted: Fitted) -> None:
     for name in ("rater", "unreferenced"):
         assert validation[name]["loss"] < validation[name]["first_loss"]
     evaluator = open_evaluator(fitted.folder)
-    contexts = [[f"we like the {words[0]} and {words[1]}"] for words in TOPICS.values()]
-    replies = [f"we like the {words[2]} and {words[3]}" for words in TOPICS.values()]
-    scores = [[evaluator.scorer.score([c], [r])[0] for r in replies] for c in contexts]
-    assert (np.argmax(scores, axis=1) == np.arange(4)).mean() >= 0.75
+    right = []
+    for at in range(8):  # every pair of neighbours: a single one may be learnt by chance, or not
+        turned = [words[at:] + words[:at] for words in TOPICS.values()]
+        contexts = [[f"we like the {words[0]} and {words[1]}"] for words in turned]
+        replies = [f"we like the {words[2]} and {words[3]}" for words in turned]
+        scores = [[evaluator.scorer.score([c], [r])[0] for r in replies] for c in contexts]
+        right += (np.argmax(scores, axis=1) == np.arange(4)).tolist()
+    assert np.mean(right) >= 0.75
 
 
 def test_the_manifest_tells_what_it_was_made_of(fitted: Fitted, pairs: Path) -> None:
@@ -68,7 +74,9 @@ def test_the_manifest_tells_what_it_was_made_of(fitted: Fitted, pairs: Path) -> 
     assert manifest.coverage["0.1"] <= manifest.coverage["0.5"] <= 1
     assert manifest.notes == []
     told = {name.split("/")[0] for name in manifest.parts}
-    assert told == {"README.md", "pool", "rater", "unreferenced", "vectors"}
+    assert told == {"README.md", "held-out.json", "pool", "rater", "unreferenced", "vectors"}
+    for name in ("rater", "unreferenced"):
+        assert manifest.settings[name]["training"]["batches_a_step"] == 1
     everything = b"".join(contents(fitted.folder).values())
     for secret in (pairs.parent, fitted.folder.parent):
         assert str(secret).encode() not in everything
@@ -92,10 +100,29 @@ def test_the_card_says_what_a_person_should_know(fitted: Fitted) -> None:
 def test_only_what_is_learnt_from_is_in_the_pool(fitted: Fitted, pairs: Path) -> None:
     pool = open_evaluator(fitted.folder).pool
     assert pool.size == fitted.manifest.data["counts"]["train_taken"]
-    from rejoinder.learn.material import read_material
-
     held_out = read_material(pairs, held_out=0.1).validation
     assert not set(pool.responses(range(pool.size))) & set(held_out.responses)
+    told = json.loads((fitted.folder / "held-out.json").read_bytes())
+    assert set(told) == set(held_out.utterances)
+
+
+def test_word_vectors_know_no_word_that_is_held_out(tmp_path: Path) -> None:
+    rows = [{**each, "split": "train"} for each in dialogues(20)]
+    rows += [
+        {
+            **row("new", [], "do we like the xylophone", "the xylophone and the soup", "new"),
+            "split": s,
+        }
+        for s in ("validation", "test")
+    ]
+    path = write(tmp_path / "pairs.parquet", rows)
+    work = tmp_path / "work"
+    work.mkdir()
+    vectors = run.Run([str(path)], work, settings(), None, [], run.Watch()).vectors
+    assert vectors is not None
+    learnt = b"".join(contents(vectors.folder).values())
+    assert b"orchard" in learnt
+    assert b"xylophone" not in learnt
 
 
 def test_the_folder_can_be_moved(fitted: Fitted, tmp_path: Path) -> None:
@@ -170,6 +197,21 @@ def test_other_settings_repeat_only_what_they_change(
             fit([str(pairs)], output, settings("unreferenced.turns=1", "retrieval.k=3"))
     added = {path.name.split("-")[0] for path in work.iterdir() if path.name not in before}
     assert added == {"unreferenced", "figures"}
+    before = {path.name for path in work.iterdir()}
+    with monkeypatch.context() as patch:
+        patch.setattr(assemble, "card", stop)
+        with pytest.raises(KeyboardInterrupt):
+            fit([str(pairs)], output, settings("rater.training.accumulate=2"))
+    added = {path.name.split("-")[0] for path in work.iterdir() if path.name not in before}
+    assert added == {"rater", "figures"}
+
+
+def test_processes_multiply_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes make the steps of one that accumulates two batches."""
+    part = settings("rater.training.accumulate=3").rater
+    assert assemble.batches_a_step(part) == 3
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert assemble.batches_a_step(part) == 6
 
 
 def test_no_utterance_with_several_responses(tmp_path: Path) -> None:
@@ -190,6 +232,38 @@ def test_no_utterance_with_several_responses(tmp_path: Path) -> None:
     scores = evaluator.scorer.score(contexts, [each.text for each in item.references])
     weights = [each.weight for each in item.references]
     assert weights == pytest.approx((2 * scores - 1).tolist(), abs=1e-5)
+
+
+def test_a_rater_that_learned_nothing_is_not_kept(tmp_path: Path) -> None:
+    """Each step makes it worse, so the best weights are those that it began with."""
+    changes = ["rater.training.rate=100.0", "rater.training.steps=2", "rater.training.warmup=0.0"]
+    quick = ["unreferenced.training.steps=3", "vectors.epochs=2"]
+    evaluator, found = made(dialogues(24), tmp_path, *changes, *quick)
+    assert evaluator.rater is None
+    assert "rater" not in found.manifest.validation
+    note = found.manifest.notes[0]  # others are of ranges, for so few pairs
+    assert note.startswith("there is no rater (it learned nothing that helps on held-out")
+
+
+def test_a_rater_near_chance_is_left_out(
+    pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of the ranges: they are those of the evaluator as it is."""
+    monkeypatch.setattr(figures, "_rater_figures", lambda *_: {"utterances": 12, "auc": 0.5412})
+    found = fit([str(pairs)], tmp_path / "evaluator", settings())
+    assert found is not None
+    evaluator = open_evaluator(found.folder)
+    assert evaluator.rater is None
+    assert not (found.folder / "rater").exists()
+    assert "rater" not in found.manifest.validation
+    (note,) = found.manifest.notes
+    assert "12 held-out utterances its AUC is 0.541, below 0.55" in note
+    assert "rated by the unreferenced scorer" in note
+    assert note in " ".join((found.folder / "README.md").read_text().split())
+    material = read_material(pairs, held_out=0.1, most_held_out=200)
+    items = figures.HeldOut(material.validation, seed=3).items(20)
+    asked = ["unreferenced", "vbleu"]
+    assert found.manifest.ranges == ranges(found.folder, items, asked, "en")[0]
 
 
 def test_fewer_pairs_than_a_batch(tmp_path: Path) -> None:
@@ -249,10 +323,14 @@ def test_what_is_wrong_is_said_before_any_work(pairs: Path, tmp_path: Path) -> N
         ('figures.ranges=["vblue"]', "unknown metric 'vblue'"),
         ('figures.ranges=["distinct"]', "distinct: judges sets"),
         ('figures.ranges=["vbleu","vbleu"]', "asked for twice"),
+        ('figures.ranges=["vbleu","ruber"]', "ruber: name the metrics that it blends"),
+        ('rater.negatives=["topic","words"]', "rater.negatives: topic: negatives by vector need"),
+        ('unreferenced.hard=["vectors"]', "unreferenced.hard: vectors: negatives by vector need"),
         ("rater.form=gru(piece=5)", "form gru has no setting 'piece': did you mean 'pieces'"),
     ):
         with pytest.raises(UsageError, match=reason.replace("(", r"\(")):
-            fit([str(pairs)], tmp_path / "evaluator", settings(change))
+            forms = [f"{part}.form=gru(pieces=60)" for part in ("rater", "unreferenced")]
+            fit([str(pairs)], tmp_path / "evaluator", settings(*forms, change))
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(UsageError, match="unknown log format"):
         fit([__file__], tmp_path / "evaluator", settings(), format="telegrams")
@@ -269,8 +347,11 @@ def test_what_was_half_assembled_is_cleared_away(pairs: Path, tmp_path: Path) ->
     half = tmp_path / ".evaluator.123456.part"
     half.mkdir()
     (half / "README.md").touch()
+    # another run fills a folder for evaluator.seed1
+    other = tmp_path / ".evaluator.seed1.123456.part"
+    other.mkdir()
     fit([str(pairs)], tmp_path / "evaluator", settings())
-    assert [path.name for path in tmp_path.iterdir()] == ["evaluator"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [other.name, "evaluator"]
 
 
 def test_two_runs_at_once(pairs: Path, tmp_path: Path) -> None:

@@ -126,6 +126,88 @@ def test_what_is_learnt_from_is_not_held_out(tmp_path: Path) -> None:
     assert made.counts["repeated"] == len(table) * 2 - len(rows) > 0
 
 
+@pytest.mark.parametrize("gone", ["excluded", "repeated"])
+def test_all_pairs_held_out_are_gone(tmp_path: Path, gone: str) -> None:
+    """Then a share of the dialogues is held out, the share that was asked for, and it is said."""
+    table = [
+        {**each, "split": "validation" if each["dialogue_id"] == "d0" else "train"}
+        for each in dialogues(200)
+    ]
+    # every dialogue twice: what is split anew must not be learnt from, either
+    copies = [{**each, "dialogue_id": f"copy of {each['dialogue_id']}"} for each in table]
+    more: dict[str, Any] = {}
+    if gone == "excluded":
+        test_set = write(tmp_path / "test.parquet", [r for r in table if r["split"] != "train"])
+        more["exclude"] = [str(test_set)]
+    else:
+        copies = [{**each, "split": "train"} for each in copies]
+    path = write(tmp_path / "a.parquet", table + copies)
+    made, rows = gathered(tmp_path, path, data=Data(held_out=0.3), **more)
+    train, held_out = sides(rows)
+    # a dialogue stays held out if both copies are: .3 * .3 of 200; three deviations are 12
+    assert 12 <= len(held_out) / 2 <= 30
+    assert not train & held_out
+    plain = {
+        name: {(r["utterance"], r["response"]) for r in rows if r["split"] == name}
+        for name in ("train", "validation")
+    }
+    assert not plain["train"] & plain["validation"]
+    assert made.split_by == "a hash of dialogue_id"
+    (note,) = made.notes
+    assert "held out anew, by a hash of dialogue_id" in note
+
+
+def test_nothing_can_be_held_out(tmp_path: Path) -> None:
+    table = [row(f"d{n}", [], "how are you today", "fine, thank you", f"u{n}") for n in range(9)]
+    with pytest.raises(DataError, match="too few"):
+        gathered(tmp_path, write(tmp_path / "a.parquet", table))
+
+
+def test_utterances_held_out_are_written_down(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", dialogues(40))
+    _, rows = gathered(tmp_path, path, data=Data(held_out=0.3))
+    told = json.loads((tmp_path / "held-out.json").read_bytes())
+    assert set(told) == {each["utterance"] for each in rows if each["split"] == "validation"}
+    assert len(told) == len(set(told)) > 5
+
+
+def test_utterances_are_counted_as_the_rater_takes_them(tmp_path: Path) -> None:
+    """The same words of two posts are one utterance, the same answer twice is one answer."""
+    table = [
+        row(f"d{n}", [], f"what is the number {n // 2}", f"answer {n}", f"u{n}") for n in range(80)
+    ]
+    table += [
+        row(f"e{n}", [], f"is it so and so {n}", reply, f"e{n}")
+        for n in range(30)
+        for reply in ("Yes.", "yes")
+    ]
+    side = {"d": lambda n: n // 2 % 4, "e": lambda n: n % 3}
+    for each in table:
+        kind, number = each["dialogue_id"][0], int(each["dialogue_id"][1:])
+        each["split"] = "train" if side[kind](number) else "validation"
+    for each in table:
+        if each["split"] == "validation" and each["response"] in ("Yes.", "yes"):
+            each["response"] += " it is"
+    made, _ = gathered(tmp_path, write(tmp_path / "a.parquet", table))
+    assert made.counts["utterances"] == 70
+    assert made.counts["utterances_with_several_responses"] == 40
+
+
+def test_repeats_are_what_is_the_same_when_retyped(tmp_path: Path) -> None:
+    """Both texts, and where one ends and the other begins."""
+    learnt = [("so it is", "quite right"), ("ab", "c")]
+    held_out = [("So, it is!", "QUITE right."), ("so it is", "quite wrong"), ("a", "bc")]
+    table = [
+        {**row(f"{split}{n}", [], *pair, f"{split}{n}"), "split": split}
+        for split, pairs in (("train", learnt), ("validation", held_out))
+        for n, pair in enumerate(pairs)
+    ]
+    made, rows = gathered(tmp_path, write(tmp_path / "a.parquet", table))
+    assert made.counts["repeated"] == 1
+    kept = [(r["utterance"], r["response"]) for r in rows if r["split"] == "validation"]
+    assert kept == held_out[1:]
+
+
 def test_pairs_with_nothing_but_texts(tmp_path: Path) -> None:
     """What is known of dialogues and posts is welcome, not needed."""
     table = [{"utterance": f"question {n // 2}", "response": f"answer {n}"} for n in range(40)]
@@ -141,8 +223,11 @@ def test_pairs_with_nothing_but_texts(tmp_path: Path) -> None:
 def test_a_context_may_be_missing_here_and_there(tmp_path: Path) -> None:
     table = dialogues(10)
     table[3]["context"] = None
+    table[4]["context"] = ["before", None, "after"]
     _, rows = gathered(tmp_path, write(tmp_path / "a.parquet", table))
     assert len(rows) == len(table)
+    assert ["before", "after"] in [each["context"] for each in rows]
+    assert all(None not in each["context"] for each in rows)
 
 
 def test_another_language_is_said(tmp_path: Path) -> None:
@@ -177,7 +262,9 @@ def test_logs_in_another_language(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     german = "Ich glaube, dass wir morgen ins Kino gehen werden __eou__ Das ist aber schön __eou__"
     english = "We like the soup and the bread here __eou__ So do I, said the little girl __eou__"
-    log.write_text(f"{german}\n{english}\n{english}\n{english}\n")
+    # three dialogues that are not the same: what is learnt from is not held out
+    others = [english.replace("soup", word) for word in ("cheese", "butter")]
+    log.write_text("\n".join([german, english, *others]) + "\n")
     made, _ = gathered(tmp_path, log, format="dailydialog", data=Data(held_out=0.3))
     (note,) = made.notes
     assert "of 8 posts" in note

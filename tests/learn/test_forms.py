@@ -19,6 +19,7 @@ from rejoinder.learn.forms import make_form
 from rejoinder.learn.forms.base import Form
 from rejoinder.learn.forms.encoder import EncoderForm
 from rejoinder.learn.forms.gru import BEFORE, TURN, GruForm, train_pieces
+from rejoinder.learn.forms.ragged import Ragged
 from rejoinder.learn.forms.vectors import VectorForm
 from rejoinder.learn.networks.cross import NONE
 from rejoinder.learn.settings import RaterSettings, ScorerSettings, Training
@@ -101,6 +102,15 @@ def test_only_the_last_turns_are_read(form: Form) -> None:
 @pytest.mark.parametrize("form", NAMES, indirect=True)
 def test_nothing_at_all(form: Form) -> None:
     assert len(form.replies([]).lengths) == len(form.contexts([], 2).lengths) == 0
+
+
+def test_a_batch_looks_at_its_own_rows_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    ragged = Ragged.of([[5, 6, 7], [], [8], [9, 9, 9, 9]], padding=0)
+    assert ragged.lengths.tolist() == [3, 0, 1, 4]
+    assert ragged.lengths is ragged.lengths, "computed once"
+    monkeypatch.setattr(Ragged, "lengths", property(lambda self: pytest.fail("of all rows")))
+    assert ragged.batch(np.array([2, 0, 1])).tolist() == [[8, 0, 0], [5, 6, 7], [0, 0, 0]]
+    assert ragged.batch(np.array([1])).tolist() == [[0]]
 
 
 @pytest.mark.parametrize("form", ["gru"], indirect=True)

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from rejoinder.errors import UsageError
 from rejoinder.learn import negatives as module
+from rejoinder.learn import settings
 from rejoinder.learn.batches import generator
 from rejoinder.learn.material import Examples
 from rejoinder.learn.negatives import Negatives, neighbours, words_of
@@ -56,8 +58,45 @@ def test_what_says_the_same_is_not_wrong() -> None:
         }
     )
     found = draw(Negatives(Examples(table), ["random"]), np.arange(39).repeat(3))
-    assert (found == 39).mean() > 0.15, "ten draws of one in forty, twice: mostly not found"
+    assert (found == 39).all(), "there is one that says something else, so it is found"
     assert set(draw(Negatives(Examples(table.slice(36)), ["random"]), [0, 1, 2] * 9)) == {3}
+
+
+def test_what_others_replied_to_the_same_is_not_wrong() -> None:
+    """Rows 0 and 1 answer one utterance; what row 1 says was also said elsewhere, by row 2."""
+    table = pa.table(
+        {
+            "utterance": ["how are you today?"] * 2 + [f"utterance number {n}" for n in range(4)],
+            "response": ["Fine.", "Not so well.", "not so well!", "Blue.", "At noon.", "FINE"],
+        }
+    )
+    negatives = Negatives(Examples(table), ["random"])
+    assert set(draw(negatives, [0, 1] * 50).tolist()) == {3, 4}
+    assert set(draw(negatives, [2] * 50).tolist()) == {0, 3, 4, 5}
+
+
+def test_an_echo_that_somebody_else_gave_is_not_wrong() -> None:
+    table = pa.table(
+        {
+            "utterance": ["good morning sir", "Good morning, sir!", "and now?"],
+            "response": ["hello", "good morning sir", "go"],
+        }
+    )
+    assert set(draw(Negatives(Examples(table), ["parrot"]), [0] * 20, 0).tolist()) == {2}
+
+
+def test_the_row_itself_only_where_there_is_no_other_reply() -> None:
+    def drawn(utterances: list[str], responses: list[str]) -> set[int]:
+        table = pa.table({"utterance": utterances, "response": responses})
+        return set(draw(Negatives(Examples(table), ["random"]), [0] * 60).tolist())
+
+    same = "all answer the same utterance"
+    assert drawn([same] * 3, ["a", "b", "c"]) == {1, 2}
+    assert drawn([same] * 3, ["a", "A!", "c"]) == {2}, "something else, though not wrong"
+    assert drawn(["first thing", "second thing", "third"], ["a"] * 3) == {1, 2}
+    assert drawn(["only one"], ["a"]) == {0}
+    # one of a thousand is wrong: too few for draws, but said once as the others are
+    assert drawn([same] * 999 + ["another"], ["a", *["b"] * 998, "c"]) == {999}
 
 
 def test_the_same_dialogue() -> None:
@@ -100,6 +139,14 @@ def test_the_parrot() -> None:
     negatives = Negatives(Examples(table), ["random", "parrot"])
     assert draw(negatives, [0, 2], 1).tolist() == [3, 5]
     assert set(draw(negatives, [1] * 20, 1).tolist()) == {0, 2}, "an echo that was true"
+
+
+def test_a_rater_has_no_parrot_whatever_kinds_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parrot is the reply of no pair, so a rater can't compare it with one."""
+    monkeypatch.setattr(settings, "HARD", (*settings.HARD, "another"))
+    with pytest.raises(UsageError, match="unknown kind of negatives 'parrot'"):
+        settings.RaterSettings(training=settings.Training(steps=1), negatives=("parrot",))
+    settings.ScorerSettings(training=settings.Training(steps=1), hard=("parrot", "another"))
 
 
 def test_neighbours_by_vector(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
+from transformers import __version__ as transformers_version
 
 from rejoinder.learn.checkpoint import Model, load_model, save_model
 from rejoinder.learn.networks import cross
@@ -109,6 +110,24 @@ def test_reloaded_it_says_the_same(name: str, tmp_path: Path) -> None:
         assert torch.equal(torch.get_rng_state(), before), "drawn weights are nobody's business"
     assert type(again) is type(model)
     assert torch.equal(both(again(*inputs)), both(model.eval()(*inputs)))
+
+
+def test_a_file_does_not_tell_where_it_was_made(tmp_path: Path) -> None:
+    """Nor with which version of transformers: the same weights are the same bytes."""
+    bert().save_pretrained(tmp_path / "secret-folder")
+    network = BertModel.from_pretrained(tmp_path / "secret-folder")
+    model = CrossScorer(network, start=1, end=2)
+    save_model(tmp_path / "m.safetensors", model)
+    again, _ = load_model(tmp_path / "m.safetensors")
+    for config in (model.config, again.config):
+        assert not {"_name_or_path", "transformers_version"} & config["network"].keys()
+    content = (tmp_path / "m.safetensors").read_bytes()
+    assert b"secret-folder" not in content
+    assert transformers_version.encode() not in content
+    save_model(tmp_path / "again.safetensors", again)
+    assert (tmp_path / "again.safetensors").read_bytes() == content
+    old = {**model.config["network"], "_name_or_path": "elsewhere", "transformers_version": "0.0"}
+    assert CrossScorer.build({**model.config, "network": old}).config == model.config, "from before"
 
 
 @pytest.mark.parametrize("name", RATERS)

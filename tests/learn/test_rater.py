@@ -28,6 +28,8 @@ MATERIAL = make_material(100, responses=3)
 TRAINING = Training(steps=120, rate=5e-3, validate_every=25, save_every=0.0, seed=1)
 SETTINGS = RaterSettings(training=TRAINING, wide=32, layers=3, batch=64)
 NAMES = ["gru", "vectors", "encoder"]
+CAREFUL = 2e-4
+"""The rate of a tiny encoder: with a higher one it learns nothing, and is no rater."""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +54,8 @@ def fitted(
     forms: dict[str, Form], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, tuple[Rater, Outcome]]:
     work = tmp_path_factory.mktemp("work")
-    short = dataclasses.replace(SETTINGS, training=dataclasses.replace(TRAINING, steps=10))
+    careful = dataclasses.replace(TRAINING, steps=10, rate=CAREFUL, validate_every=5)
+    short = dataclasses.replace(SETTINGS, training=careful)
     settings = {"gru": SETTINGS, "vectors": SETTINGS, "encoder": short}
     return {name: fit(MATERIAL, forms[name], settings[name], work / name) for name in NAMES}
 
@@ -103,6 +106,29 @@ def test_ratings(fitted: dict[str, tuple[Rater, Outcome]], name: str, tmp_path: 
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_response_that_was_said_to_nobody(
+    fitted: dict[str, tuple[Rater, Outcome]], name: str
+) -> None:
+    """Only the first triplet is asked: what the second would say does not count."""
+    rater, _ = fitted[name]
+    soft = Rater(rater.form, rater.model, turns=1, soft=True)
+    (contexts, replies), (_, others), _ = questions()
+    found = soft.rate(contexts, replies, [[] for _ in contexts], others)
+    with torch.inference_mode():
+        first, _ = rater.model(
+            *(
+                part.batch(np.arange(len(replies)))
+                for part in (
+                    rater.form.contexts(contexts, 1), rater.form.replies(replies),
+                    rater.form.contexts(contexts, 1), rater.form.replies(others),
+                )
+            )
+        )  # fmt: skip
+    expected = 2 * first.double().softmax(dim=1)[:, 1].numpy() - 1
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_killed_and_resumed_it_is_the_same_to_the_last_byte(
     forms: dict[str, Form], name: str, tmp_path: Path
 ) -> None:
@@ -113,7 +139,8 @@ def test_killed_and_resumed_it_is_the_same_to_the_last_byte(
         if progress.step == 7:
             raise Killed
 
-    training = dataclasses.replace(TRAINING, steps=12, validate_every=5)
+    rate = CAREFUL if name == "encoder" else TRAINING.rate
+    training = dataclasses.replace(TRAINING, steps=12, validate_every=5, rate=rate)
     settings = dataclasses.replace(
         SETTINGS, training=training, dropout=0.1, negatives=("random", "words")
     )

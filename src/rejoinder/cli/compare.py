@@ -60,7 +60,7 @@ def compare(
     from rejoinder.metrics.request import notes, requests
 
     asked = requests(metric, language, evaluator)
-    evaluators = evaluators_of(asked, evaluator)
+    evaluators = evaluators_of(asked, evaluator, strict=strict)
     tallies: dict[str, Any] = {}
     source = JsonLines(items)
 

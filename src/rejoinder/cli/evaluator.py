@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rejoinder.cli.common import say
-from rejoinder.errors import DataError
+from rejoinder.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from rejoinder.evaluator import Evaluator
@@ -33,17 +34,28 @@ EvaluatorOption = Annotated[
 ]
 StrictOption = Annotated[
     bool,
-    typer.Option("--strict", help="Refuse contexts that the evaluator has learned from."),
+    typer.Option("--strict", help="Refuse contexts that were seen when the evaluator was made."),
 ]
+SEEN = "while it was made (learnt from or held out)"
 
 
-def evaluators_of(asked: Requests, folder: str | None) -> list[Evaluator]:
-    """Those that metrics ask, and the one that was named, each once."""
+def check_strict(strict: bool, asked: bool) -> None:
+    """Refuse a guard that has nothing to look for: whoever asks for it would feel safe."""
+    if strict and not asked:
+        raise UsageError(
+            "--strict needs an evaluator, whose logs are looked through: add --evaluator DIR,"
+            " or leave it out"
+        )
+
+
+def evaluators_of(asked: Requests, folder: str | None, *, strict: bool) -> list[Evaluator]:
+    """Those that metrics ask, and the one that was named, each once; ``strict`` wants one."""
     found = [e for r in [*asked.items, *asked.sets] for e in r.metric.evaluators()]
     if folder is not None:
         from rejoinder.evaluator import open_evaluator
 
         found.append(open_evaluator(folder))
+    check_strict(strict, bool(found))
     return list(dict.fromkeys(found))
 
 
@@ -60,25 +72,31 @@ def pool_in(path: str) -> str:
 
 @contextmanager
 def read_twice(source: JsonLines) -> Iterator[None]:
-    """Let stdin be read more than once, from a file that is gone in the end."""
-    if source.path != "-":
+    """Let stdin, or another stream, be read more than once, from a file that is gone in the end."""
+    if not _is_stream(source.path):
         yield
         return
-    from rejoinder.io import open_stdin
-
     with tempfile.TemporaryDirectory(prefix="rejoinder-") as folder:
-        path = Path(folder) / "stdin.jsonl"
-        with open(path, "wb") as file:
-            shutil.copyfileobj(open_stdin(), file)
+        # the ending tells how it is compressed
+        path = Path(folder) / f"items{Path(source.path).suffix}"
+        with ExitStack() as stack, open(path, "wb") as file:
+            shutil.copyfileobj(source.open_bytes(stack), file)
         source.path = str(path)
         yield
+
+
+def _is_stream(path: str) -> bool:
+    """A pipe, for example: neither a file nor a folder, nor something that isn't there."""
+    if path == "-":
+        return True
+    return os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
 
 
 def guard(
     items: Iterable[Item], evaluators: Sequence[Evaluator], *, strict: bool
 ) -> tuple[EvaluatedSet | None, dict[str, Guarded]]:
-    """The contexts that are evaluated, and how many of them each evaluator has learned from: said,
-    and refused if ``strict``."""
+    """The contexts that are evaluated, and how many of them were seen while each evaluator was
+    made: said, and refused if ``strict``."""
     if not evaluators:
         return None, {}
     from rejoinder.evaluator.seen import EvaluatedSet
@@ -88,11 +106,11 @@ def guard(
     for name, guarded in found.items():
         if guarded.seen and strict:
             raise DataError(
-                f"{guarded} by {name} in its logs; leave them out of the items, or fit an evaluator"
+                f"{guarded} by {name} {SEEN}; leave them out of the items, or fit an evaluator"
                 " with --exclude ITEMS, or leave out --strict"
             )
         warning = "warning: " if guarded.seen else ""
-        say(f"{warning}{guarded} by {name} in its logs")
+        say(f"{warning}{guarded} by {name} {SEEN}")
     return examined, found
 
 

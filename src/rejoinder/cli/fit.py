@@ -96,7 +96,7 @@ def fit(
 @contextlib.contextmanager
 def _training(what: str) -> Iterator[Callable[[Progress], None]]:
     from rejoinder.cli.train.progress import training_progress
-    from rejoinder.learn.team import is_first
+    from rejoinder.learn.processes import is_first
 
     if is_first():
         say(f"training: {what}")

@@ -16,7 +16,13 @@ from rejoinder.cli.common import (
     say,
     show,
 )
-from rejoinder.cli.evaluator import EvaluatorOption, StrictOption, guard, plain_seen
+from rejoinder.cli.evaluator import (
+    EvaluatorOption,
+    StrictOption,
+    check_strict,
+    guard,
+    plain_seen,
+)
 
 if TYPE_CHECKING:
     from rejoinder.evaluator.seen import Guarded
@@ -64,7 +70,7 @@ def meta(
     """Correlate scores with what people said.
 
     Intervals are bootstrapped over contexts, because replies to one context are not independent.
-    With --evaluator, items whose context it has learned from are counted.
+    With --evaluator, contexts that were seen while it was made are counted.
     """
     from rejoinder.errors import UsageError
     from rejoinder.io import read_items, read_scores
@@ -73,6 +79,7 @@ def meta(
 
     if curve and level is not Level.item:
         raise UsageError("--curve draws references for single replies: use it with --level item")
+    check_strict(strict, evaluator is not None)
     replies = list(read_items(items))
     joined = join(replies, read_scores(scores), items_name=items, scores_name=scores)
     settings = Settings(resamples, seed, statistic.value, human_system)

@@ -75,7 +75,7 @@ def score(
     source = JsonLines(items)
     summarizer = Summarizer(asked.item_metrics, resamples=resamples, seed=seed)
     kept: list[Item] = []
-    evaluators = evaluators_of(asked, evaluator)
+    evaluators = evaluators_of(asked, evaluator, strict=strict)
     tallies: dict[str, Any] = {}
     with (
         read_twice(source) if evaluators else nullcontext(),

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from rejoinder.errors import DataError
 from rejoinder.io import read_items
 from rejoinder.kernels.shingles import gram_sets, nearest
 from rejoinder.text.tokenizers.base import Codes, Ints, starts_of
@@ -23,6 +24,7 @@ from rejoinder.text.tokenizers.base import Codes, Ints, starts_of
 GRAM = 4
 THRESHOLD = 0.8
 LONG_ENOUGH = 20
+COLUMN = "utterance"
 
 
 def normalise(texts: Sequence[str]) -> list[str]:
@@ -79,14 +81,35 @@ def _codes(texts: Sequence[str]) -> tuple[Codes, Ints]:
 def last_turns(path: str) -> Iterator[str]:
     """The last turn of every context in a file of items or of pairs."""
     if Path(path).suffix == ".parquet":
-        import pyarrow.parquet as pq
-
-        for batch in pq.ParquetFile(path).iter_batches(columns=["utterance"]):
-            yield from batch.column("utterance").to_pylist()
+        yield from _utterances(path)
         return
     for item in read_items(path):
         if item.context:
             yield item.context[-1]
+
+
+def _utterances(path: str) -> Iterator[str]:
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            if COLUMN not in file.schema_arrow.names:
+                raise DataError(f"has no column {COLUMN}; expected pairs or items", path=path)
+            kind = file.schema_arrow.field(COLUMN).type
+            if kind not in (pa.string(), pa.large_string()):
+                raise DataError(f"column {COLUMN}: expected texts, found {kind}", path=path)
+            for batch in file.iter_batches(columns=[COLUMN]):
+                batch.validate(full=True)
+                if batch.column(COLUMN).null_count:
+                    raise DataError(f"column {COLUMN}: a text is missing (NULL)", path=path)
+                yield from batch.column(COLUMN).to_pylist()
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise DataError(
+            f"not a Parquet file, or a damaged one ({reason}); expected pairs with the column"
+            f" {COLUMN}",
+            path=path,
+        ) from None
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from rejoinder.errors import DataError, MissingExtra
 from rejoinder.evaluator.manifest import (
+    HELD_OUT,
     POOL,
     RATER,
     SCORER,
@@ -82,6 +85,21 @@ class Evaluator:
 
         return Rater.open(self.path / RATER)
 
+    @cached_property
+    def held_out(self) -> list[str]:
+        """Utterances that nothing was learnt from, but that it was measured on; none are known
+        of an older evaluator."""
+        if HELD_OUT not in self.manifest.parts:
+            return []
+        path = self.path / HELD_OUT
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=list[str])
+        except msgspec.DecodeError as error:
+            raise DataError(
+                f"not a list of utterances ({error}); make it anew with 'rejoinder fit'",
+                path=str(path),
+            ) from None
+
     def _has(self, folder: str) -> bool:
         return any(name.startswith(f"{folder}/") for name in self.manifest.parts)
 
@@ -102,8 +120,8 @@ class Evaluator:
     ) -> Expansion:
         """What the pool has for a chunk of items: references, ratings, coverage, each when asked.
 
-        ``leaks`` marks rows of the pool that the test set has (:meth:`seen`); those that these
-        items themselves have are left out in any case.
+        ``leaks`` marks rows of the pool that are left out, those that the whole test set has
+        (:meth:`seen`). Without it, those are left out that these items themselves have.
         """
         from rejoinder.evaluator.expand import Expansion
 
@@ -114,10 +132,10 @@ class Evaluator:
         return self.expansion(items, k).items
 
     def seen(self, last_turns: Iterable[str]) -> Seen:
-        """Which of the last turns of a test set the evaluator has learned from."""
+        """Which of the last turns of a test set were seen while the evaluator was made."""
         from rejoinder.evaluator.seen import look_for
 
-        return look_for(self.pool, last_turns)
+        return look_for(self.pool, last_turns, self.held_out)
 
 
 _OPEN: dict[tuple[Path, str], Evaluator] = {}

@@ -21,6 +21,9 @@ FORMAT = 1
 """Another one cannot be read; raise it when the meaning of a part changes."""
 MANIFEST = "manifest.json"
 POOL, SCORER, RATER, CARD = "pool", "unreferenced", "rater", "README.md"
+HELD_OUT = "held-out.json"
+"""Utterances of the pairs held out (a list): they are not in the pool, and decided when training
+ended and what the figures are."""
 HASHED = 64 * 2**20
 """Larger parts are checked by their size alone whenever an evaluator is opened."""
 

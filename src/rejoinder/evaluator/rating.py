@@ -50,13 +50,10 @@ def rated(
 
 def rate_replies(evaluator: Evaluator, items: Sequence[Item]) -> list[float]:
     """How the rater rates the replies that are to be judged, given the items' own references."""
-    asked: list[list[Question]] = [
-        [
-            (tuple(item.context), good, tuple(item.context), item.response)
-            for good in known_good(item)
-        ]
-        for item in items
-    ]
+    asked: list[list[Question]] = []
+    for item in items:
+        context = tuple(item.context)
+        asked.append([(context, good, (), item.response) for good in known_good(item)])
     ratings = _ratings(evaluator, dict.fromkeys(chain.from_iterable(asked)))
     return [_mean([ratings[question] for question in questions]) for questions in asked]
 
@@ -69,7 +66,8 @@ def _questions(
     known = known_good(item) if evaluator.rater is not None else []
     if not known:
         return [[(context, None, (), each.text)] for each in found]
-    turns = [context if each.row is None else answered_to[each.row] for each in found]
+    # what a parrot says was said to nobody
+    turns = [() if each.row is None else answered_to[each.row] for each in found]
     return [
         [(context, good, before, each.text) for good in known]
         for each, before in zip(found, turns, strict=True)

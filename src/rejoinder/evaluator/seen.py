@@ -1,13 +1,15 @@
-"""The guard against contamination: test contexts that the evaluator has learned from.
+"""The guard against contamination: test contexts that were seen while the evaluator was made.
 
 A reply to something that the logs have is compared with the very reply that people gave, and the
-scorer may know it by heart: numbers on such contexts say nothing about others. So pairs with these
-utterances are never used as references, and whoever scores is told how many contexts there are.
+scorer may know it by heart: numbers on such contexts say nothing about others. On what was held
+out, ranges and figures were measured, and the networks at their best were chosen. So pairs with
+these utterances are never used as references, and whoever scores is told how many contexts there
+are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,23 +23,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a pool has of a test set."""
+    """What an evaluator has of a test set."""
 
     rows: Mask
     """Pairs of the pool whose utterance is a last turn of the test set."""
     turns: dict[str, str]
-    """Last turns that the pool has: "exact" (word for word) or "near"."""
+    """Last turns that were learnt from or held out: "exact" (word for word) or "near"."""
 
 
-def look_for(pool: Pool, last_turns: Iterable[str]) -> Seen:
-    """Look through the pool once; then, among what was found there, for each turn."""
+def look_for(pool: Pool, last_turns: Iterable[str], held_out: Sequence[str] = ()) -> Seen:
+    """Look through the pool once; then, among what was found there and what was held out, for each
+    turn."""
     from rejoinder.corpus.contamination import Fingerprint
     from rejoinder.retrieve.leaks import find_leaks
 
     turns = list(dict.fromkeys(last_turns))
     mask, _ = find_leaks(pool, turns)
     rows = mask.nonzero()[0]
-    kinds = Fingerprint.of(pool.utterances(rows)).find(turns) if rows.size else []
+    known = [*(pool.utterances(rows) if rows.size else []), *held_out]
+    kinds = Fingerprint.of(known).find(turns) if known else []
     return Seen(mask, {turn: kind for turn, kind in zip(turns, kinds, strict=False) if kind})
 
 

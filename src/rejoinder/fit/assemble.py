@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import glob
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from typing import Any
 
 from rejoinder.evaluator.manifest import (
     CARD,
+    HELD_OUT,
     POOL,
     RATER,
     SCORER,
@@ -20,9 +21,10 @@ from rejoinder.evaluator.manifest import (
     write_manifest,
 )
 from rejoinder.fit.card import card
-from rejoinder.fit.settings import Fitting
+from rejoinder.fit.settings import Fitting, Learnt
 from rejoinder.fit.stages import Stage
 from rejoinder.learn.folder import whole_folder
+from rejoinder.learn.processes import team_size
 from rejoinder.retrieve.base import Retriever
 from rejoinder.retrieve.dense import OWN_FOLDER
 
@@ -46,16 +48,17 @@ class Parts:
         stages = (self.pairs, self.vectors, self.pool, self.rater, self.unreferenced)
         return [stage.key for stage in stages if stage is not None]
 
-    def put(self, target: Path) -> None:
+    def put(self, target: Path, figures: Mapping[str, Any]) -> None:
         """As they will stand in the evaluator, without copying what can be linked."""
         for name, stage in (
             (OWN_FOLDER, self.vectors),
             (POOL, self.pool),
-            (RATER, self.rater),
+            (RATER, None if figures.get("no_rater") else self.rater),
             (SCORER, self.unreferenced),
         ):
             if stage is not None and (stage.folder / name).is_dir():
                 shutil.copytree(stage.folder / name, target / name, copy_function=_link)
+        _link(str(self.pairs.folder / HELD_OUT), str(target / HELD_OUT))
 
     def manifest(
         self, settings: Fitting, retriever: Retriever, figures: Mapping[str, Any]
@@ -65,7 +68,7 @@ class Parts:
         notes = [*gathered.pop("notes")]
         results = {RATER: self.rater.read(RESULT), SCORER: self.unreferenced.read(RESULT)}
         measured = figures.get("validation", {})
-        if reason := results[RATER].get("missing"):
+        if reason := results[RATER].get("missing") or figures.get("no_rater"):
             del results[RATER]
             notes.append(
                 f"there is no rater ({reason}): retrieved references are rated by the unreferenced"
@@ -77,7 +80,7 @@ class Parts:
             preset=settings.preset,
             seed=settings.seed,
             retrieval=Retrieval(by=str(retriever), k=planned.k, parrot=planned.parrot),
-            settings=settings.plain(),
+            settings=_settings(settings),
             data=gathered,
             ranges={name: tuple(pair) for name, pair in figures.get("ranges", {}).items()},
             coverage=figures.get("coverage", {}),
@@ -86,14 +89,29 @@ class Parts:
         )
 
 
-def assemble(parts: Parts, manifest: Manifest, output: Path) -> Manifest:
+def batches_a_step(part: Learnt[Any]) -> int:
+    """All that processes take together: it decides the weights, whoever takes them."""
+    return int(part.settings.training.accumulate * team_size())
+
+
+def _settings(settings: Fitting) -> dict[str, Any]:
+    plain = settings.plain()
+    for name, part in ((RATER, settings.rater), (SCORER, settings.unreferenced)):
+        plain[name]["training"]["batches_a_step"] = batches_a_step(part)
+    return plain
+
+
+def assemble(
+    parts: Parts, manifest: Manifest, figures: Mapping[str, Any], output: Path
+) -> Manifest:
     """Write the evaluator; one run at a time comes here."""
+    half = re.compile(rf"\.{re.escape(output.name[:40])}\.\d+\.part")
     with whole_folder(output) as filling:
         # what was half assembled when somebody killed it
-        for rest in output.parent.glob(f".{glob.escape(output.name[:40])}.*.part"):
-            if rest != filling:
+        for rest in output.parent.iterdir():
+            if half.fullmatch(rest.name) and rest.name != filling.name:
                 shutil.rmtree(rest, ignore_errors=True)
-        parts.put(filling)
+        parts.put(filling, figures)
         (filling / CARD).write_text(card(manifest), encoding="utf-8")
         return write_manifest(filling, manifest)
 

@@ -57,8 +57,9 @@ def _data(manifest: Manifest) -> str:
         {counts["utterances"]:,} utterances have several different responses."""
     )
     readable = _filled(
-        """**The pool holds the texts of these dialogues as they are.** Whoever has the evaluator
-        can read them: treat it as you treat the logs."""
+        """**The pool holds the texts of these dialogues as they are**, and `held-out.json` the
+        utterances held out. Whoever has the evaluator can read them: treat it as you treat the
+        logs."""
     )
     return f"{files}\n\n{taken}\n\n{readable}"
 

@@ -5,6 +5,7 @@ Nothing here needs a person's judgement: true replies are told from replies to s
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,13 @@ from numpy.typing import NDArray
 
 from rejoinder.evaluator import Evaluator, open_evaluator
 from rejoinder.evaluator.coverage import quantiles
+from rejoinder.evaluator.manifest import RATER, write_manifest
 from rejoinder.fit.ranges import ranges
 from rejoinder.fit.settings import Figures
 from rejoinder.items import Item, Reference
 from rejoinder.learn.batches import generator
 from rejoinder.learn.material import Examples, Material
+from rejoinder.meta.roc import auc
 
 Progress = Callable[[int, int], None]
 Floats = NDArray[np.float64]
@@ -29,6 +32,8 @@ OTHERS = 9
 """Random replies that the true one is to be told from."""
 MOST_RANKED = 1000
 """Contexts for recall, and pairs of pairs for the rater."""
+LEAST_AUC = 0.55
+"""A rater below it rates next to at random, and references are better off without it."""
 ALL_TURNS = 51
 """Turns of a context: as many as pairs can have."""
 DIGITS = 6
@@ -44,14 +49,23 @@ def measure(
     seed: int,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Figures of an evaluator whose manifest has none yet; JSON."""
+    """Figures of an evaluator whose manifest has none yet; JSON.
+
+    A rater that is not worth having is taken out of the folder before anything that it would
+    have a part in is measured; ``no_rater`` says why.
+    """
     evaluator = open_evaluator(folder)
     held_out = HeldOut(material.validation, seed)
     tell = on_progress or (lambda done, total: None)
     validation: dict[str, Any] = {"unreferenced": _scorer_figures(evaluator, held_out)}
     tell(1, 4)
+    no_rater = None
     if evaluator.rater is not None:
         validation["rater"] = _rater_figures(evaluator, held_out)
+        no_rater = _why_not(validation["rater"])
+    if no_rater:
+        del validation["rater"]
+        evaluator = _without_rater(evaluator)
     tell(2, 4)
     items = held_out.items(settings.most)
     contexts = [item for item in items if item.system == TRUE]
@@ -66,7 +80,24 @@ def measure(
         "coverage": quantiles(nearest),
         "ranges": found,
         "notes": notes,
+        "no_rater": no_rater,
     }
+
+
+def _why_not(figures: dict[str, Any]) -> str | None:
+    """What is wrong with a rater, as far as could be measured."""
+    if figures.get("auc", 1.0) >= LEAST_AUC:
+        return None
+    return (
+        f"one was trained, but on {figures['utterances']:,} held-out utterances its AUC is"
+        f" {figures['auc']:.3f}, below {LEAST_AUC:.2f}: next to chance"
+    )
+
+
+def _without_rater(evaluator: Evaluator) -> Evaluator:
+    shutil.rmtree(evaluator.path / RATER)
+    write_manifest(evaluator.path, evaluator.manifest)
+    return open_evaluator(evaluator.path)
 
 
 @dataclass
@@ -188,19 +219,6 @@ def recall_at_1(scores: Floats) -> float:
     best = scores.max(axis=1, keepdims=True)
     winners = scores == best
     return float((winners[:, 0] / winners.sum(axis=1)).mean())
-
-
-def auc(right: Floats, wrong: Floats) -> float:
-    """How often a right one has more than a wrong one; equal ones count half.
-
-    >>> auc(np.array([3.0, 1.0]), np.array([1.0, 0.0]))
-    0.875
-    """
-    from scipy.stats import rankdata
-
-    ranks = rankdata(np.concatenate([right, wrong]))
-    below = ranks[: len(right)].sum() - len(right) * (len(right) + 1) / 2
-    return float(below / (len(right) * len(wrong)))
 
 
 def _rounded(value: float) -> float:

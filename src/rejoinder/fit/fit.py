@@ -19,7 +19,7 @@ from rejoinder.fit.pairs import check_inputs
 from rejoinder.fit.run import Run, Watch
 from rejoinder.fit.settings import Fitting
 from rejoinder.learn.folder import check_new_folder, only_run
-from rejoinder.learn.team import is_first
+from rejoinder.learn.processes import is_first
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def fit(
     with only_run(work):
         figures = run.figures.read(RESULT)
         manifest = run.parts.manifest(settings, run.retriever, figures)
-        manifest = assemble(run.parts, manifest, target)
+        manifest = assemble(run.parts, manifest, figures, target)
     shutil.rmtree(work, ignore_errors=True)
     return Fitted(output, manifest)
 

@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rejoinder.corpus.contamination import Fingerprint, last_turns, normalise
 from rejoinder.errors import DataError, MissingExtra, UsageError
+from rejoinder.evaluator.manifest import HELD_OUT as HELD_OUT_FILE
 from rejoinder.fit.settings import Data
+from rejoinder.fit.stages import write_json
 from rejoinder.io import file_digest, open_output
 from rejoinder.learn.material import Material
 from rejoinder.learn.pairs import read_pairs, split_rows
@@ -64,7 +67,8 @@ def gather(
     seed: int = 0,
     on_progress: Progress | None = None,
 ) -> Gathered:
-    """Write ``output`` (Parquet, split into train and validation)."""
+    """Write ``output`` (Parquet, split into train and validation), and beside it the utterances
+    held out."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -87,9 +91,21 @@ def gather(
         table, decided = _split(table, settings.held_out, path)
         parts.append(table)
         split_by.append(decided)
-    whole, leaks = _without_leaks(pa.concat_tables(parts), exclude)
-    whole, counts["repeated"] = _without_repeats(whole)
+    clean, leaks = _without_leaks(pa.concat_tables(parts), exclude)
+    whole, counts["repeated"] = _without_repeats(clean)
+    if clean.num_rows and not _has_both(whole):
+        # by the same share as elsewhere, from all that is left
+        clean = clean.set_column(*_split_column(clean, [None] * clean.num_rows))
+        clean, decided = _split(clean, settings.held_out, ", ".join(inputs))
+        whole, counts["repeated"] = _without_repeats(clean)
+        split_by = [decided]
+        notes.append(
+            "all pairs of one side, to learn from or held out, were test material or repeated:"
+            f" pairs are held out anew, by {decided}"
+        )
     try:
+        if not _has_both(whole):
+            raise DataError("one side is empty")
         material = Material.of(
             whole, most=settings.most, most_held_out=settings.most_held_out, seed=seed
         )
@@ -106,10 +122,12 @@ def gather(
         for name, table in sides.items()
     )
     known = {**counts, **{k: n for k, n in material.counts.items() if k != "pairs"}}
-    known |= _described(taken)
+    known |= _described(material)
     notes += _foreign(taken, language)
     with open_output(output) as stream:
         pq.write_table(taken, stream, row_group_size=100_000)
+    utterances = list(dict.fromkeys(material.validation.utterances))
+    write_json(output.with_name(HELD_OUT_FILE), utterances)
     return Gathered(files, known, leaks, " and ".join(dict.fromkeys(split_by)), notes)
 
 
@@ -210,8 +228,11 @@ def _named(table: pa.Table, prefix: str) -> tuple[pa.Table, dict[str, int]]:
     if "context" in table.column_names:
         kind = pa.large_list(pa.large_string())
         context = table.column("context")
-        if context.null_count:
-            context = pa.chunked_array([[turns or [] for turns in context.to_pylist()]], kind)
+        if context.null_count or pc.list_flatten(context).null_count:
+            said = [
+                [turn for turn in turns or [] if turn is not None] for turns in context.to_pylist()
+            ]
+            context = pa.chunked_array([said], kind)
     else:
         context = pa.array([[]] * rows, pa.large_list(pa.large_string()))
     columns = {"context": context, **{name: table.column(name) for name in _TEXTS}}
@@ -232,7 +253,6 @@ def _named(table: pa.Table, prefix: str) -> tuple[pa.Table, dict[str, int]]:
 
 def _split(table: pa.Table, share: float, path: str) -> tuple[pa.Table, str]:
     """Train and validation as the pairs say; else a share of the dialogues is held out."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     # what the pairs keep for a test stays there
@@ -242,9 +262,17 @@ def _split(table: pa.Table, share: float, path: str) -> tuple[pa.Table, str]:
     rows, decided = split_rows(table, share)
     names = np.full(table.num_rows, TRAIN, object)
     names[rows[HELD_OUT]] = HELD_OUT
-    place = table.schema.get_field_index("split")
-    column = pa.array(names.tolist(), pa.string())
-    return table.set_column(place, "split", column), decided
+    return table.set_column(*_split_column(table, names.tolist())), decided
+
+
+def _split_column(table: pa.Table, names: list[str | None]) -> tuple[int, str, pa.Array]:
+    import pyarrow as pa
+
+    return table.schema.get_field_index("split"), "split", pa.array(names, pa.string())
+
+
+def _has_both(table: pa.Table) -> bool:
+    return {TRAIN, HELD_OUT} <= set(table.column("split").unique().to_pylist())
 
 
 def _without_leaks(table: pa.Table, exclude: Sequence[str]) -> tuple[pa.Table, dict[str, int]]:
@@ -261,21 +289,34 @@ def _without_leaks(table: pa.Table, exclude: Sequence[str]) -> tuple[pa.Table, d
 def _without_repeats(table: pa.Table) -> tuple[pa.Table, int]:
     """Without pairs held out that are learnt from, too: files overlap, dialogues are copied, and
     everybody says "thank you" and "you are welcome"."""
-    both = list(zip(*(normalise(table.column(name).to_pylist()) for name in _TEXTS), strict=True))
-    sides = table.column("split").to_pylist()
-    learnt = {pair for pair, side in zip(both, sides, strict=True) if side == TRAIN}
-    kept = [side == TRAIN or pair not in learnt for pair, side in zip(both, sides, strict=True)]
-    return table.filter(np.array(kept)), kept.count(False)
+    import pyarrow.compute as pc
+
+    said = _hashes(table)
+    learnt = pc.equal(table.column("split"), TRAIN).to_numpy()
+    kept = learnt | ~np.isin(said, said[learnt])
+    return table.filter(kept), int((~kept).sum())
 
 
-def _described(table: pa.Table) -> dict[str, int]:
-    """Dialogues, utterances, and how many of them have several different responses."""
-    keys = table.select(["utterance_id", "response"]).group_by("utterance_id")
-    replies = keys.aggregate([("response", "count_distinct")]).column("response_count_distinct")
+def _hashes(table: pa.Table) -> NDArray[np.uint64]:
+    """[n] a number for each pair; two of 10 million are the same by chance once in 300,000 runs,
+    and then one pair less is held out."""
+    found = bytearray()
+    for batch in table.select(list(_TEXTS)).to_batches(50_000):
+        texts = (normalise(column.to_pylist()) for column in batch.columns)
+        for pair in zip(*texts, strict=True):
+            text = "\t".join(pair).encode("utf-8", "surrogatepass")
+            found += hashlib.blake2b(text, digest_size=8).digest()
+    return np.frombuffer(found, np.uint64)
+
+
+def _described(material: Material) -> dict[str, int]:
+    """Dialogues, utterances, and how many of them have several different responses: on either
+    side, and as the rater takes them, the same words on two occasions among them."""
+    sides = (material.training, material.validation)
     return {
-        "dialogues": len(table.column("dialogue_id").unique()),
-        "utterances": len(replies),
-        "utterances_with_several_responses": int((replies.to_numpy() > 1).sum()),
+        "dialogues": sum(len(side.table.column("dialogue_id").unique()) for side in sides),
+        "utterances": sum(len(np.unique(side.groups)) for side in sides),
+        "utterances_with_several_responses": sum(len(side.answered) for side in sides),
     }
 
 

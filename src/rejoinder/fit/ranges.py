@@ -20,6 +20,7 @@ LOWEST, HIGHEST = 0.01, 0.99
 FEWEST = 10
 """Scores that a range can be told from."""
 DIGITS = 6
+BLEND = "ruber"
 
 
 def check_metrics(specs: Sequence[str], language: str) -> None:
@@ -31,6 +32,9 @@ def check_metrics(specs: Sequence[str], language: str) -> None:
     if asked.sets:
         names = ", ".join(request.label for request in asked.sets)
         raise UsageError(f"figures.ranges: {names}: judges sets of replies, not single ones")
+    # its own range would be made of ranges that are not measured yet
+    if blends := [request.label for request in asked.items if request.metric.name == BLEND]:
+        raise UsageError(f"figures.ranges: {', '.join(blends)}: name the metrics that it blends")
 
 
 def ranges(

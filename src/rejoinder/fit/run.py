@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from rejoinder.errors import UsageError
 from rejoinder.evaluator.manifest import POOL, RATER, SCORER, write_manifest
-from rejoinder.fit.assemble import RESULT, Parts
+from rejoinder.fit.assemble import RESULT, Parts, batches_a_step
 from rejoinder.fit.pairs import digest, gather
 from rejoinder.fit.settings import Fitting, Learnt, reads_own_vectors
 from rejoinder.fit.stages import Stage, run_stage, write_json
-from rejoinder.learn.team import is_first, open_team
+from rejoinder.learn.processes import is_first
+from rejoinder.learn.settings import BY_VECTOR
+from rejoinder.learn.team import open_team
 from rejoinder.retrieve.base import Retriever, make_retriever
 from rejoinder.retrieve.dense import OWN, OWN_FOLDER, SentenceVectors, StaticVectors
 from rejoinder.retrieve.folder import MANIFEST as INDEX_MANIFEST
@@ -72,8 +75,17 @@ class Run:
             from rejoinder.registry import READERS
 
             READERS.make(self.format)
-        for part in (self.settings.rater, self.settings.unreferenced):
+        rater, scorer = self.settings.rater, self.settings.unreferenced
+        for name, part, kinds in (
+            (f"{RATER}.negatives", rater, rater.settings.negatives),
+            (f"{SCORER}.hard", scorer, scorer.settings.hard),
+        ):
             check_options(part.form.name, dict(part.form.params))
+            if part.form.name != "vectors" and (by := sorted(BY_VECTOR & set(kinds))):
+                raise UsageError(
+                    f"{name}: {', '.join(by)}: negatives by vector need the form vectors, not"
+                    f" {part.form.name}"
+                )
 
     @cached_property
     def parts(self) -> Parts:
@@ -129,6 +141,8 @@ class Run:
         asked = self.settings.vectors
         if asked is None or not self.settings.needs_vectors:
             return None
+        import pyarrow.parquet as pq
+
         from rejoinder.encode.static.train.run import Settings, read_corpus, train_vectors
 
         settings = Settings(
@@ -136,9 +150,12 @@ class Run:
         ).completed()
 
         def make(folder: Path) -> None:
-            pairs = [str(self.pairs.folder / PAIRS)]
+            # words of dialogues held out must be as new as those of a test set
+            learnt_from = folder / PAIRS
+            pq.write_table(self.material.training.table, learnt_from)
             with self.watch.pieces("reading words") as advance:
-                corpus = read_corpus(pairs, settings, advance)
+                corpus = read_corpus([str(learnt_from)], settings, advance)
+            learnt_from.unlink()
             with self.watch.pieces(f"{settings.method} vectors") as advance:
                 train_vectors(
                     corpus,
@@ -217,7 +234,10 @@ class Run:
             write_json(folder / f"{RESULT}.json", _result(outcome))
 
         read = _read_by(part.form)
-        decides = [self.pairs.key, own and own.key, str(part.form), read, part.settings.plain()]
+        decides = [
+            self.pairs.key, own and own.key, str(part.form), read, part.settings.plain(),
+            batches_a_step(part),
+        ]  # fmt: skip
         return run_stage(self.work, name, decides, make, together=True)
 
     def _form(self, part: Learnt[Any]) -> Form:
@@ -245,7 +265,7 @@ class Run:
             draft = folder / "draft"
             shutil.rmtree(draft, ignore_errors=True)
             draft.mkdir()
-            parts.put(draft)
+            parts.put(draft, {})
             write_manifest(draft, parts.manifest(settings, self.retriever, {}))
             with self.watch.pieces("measuring") as advance:
                 found = measure(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rejoinder.learn.team import is_first
+from rejoinder.learn.processes import is_first
 from rejoinder.version import __version__
 
 DONE = "done"

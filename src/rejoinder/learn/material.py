@@ -1,5 +1,5 @@
 """Pairs as networks learn from them: what was said before, what was answered, and what else would
-have been an answer. No dialogue is both learnt from and held out."""
+have been an answer."""
 
 from __future__ import annotations
 
@@ -129,7 +129,11 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What to learn from, and what to be measured on."""
+    """What to learn from, and what to be measured on. No dialogue is on both sides.
+
+    (A rater that must hold out a part of ``training`` itself, ``Questions.split`` in ``rater.py``,
+    holds out utterances: other turns of their dialogues are learnt from.)
+    """
 
     training: Examples
     validation: Examples

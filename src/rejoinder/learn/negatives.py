@@ -1,6 +1,7 @@
 """Wrong replies to learn from: random ones, and hard ones that look right.
 
-A reply is never wrong where it says the same as the true one, or was given to the same utterance.
+A reply is never wrong where it says the same as the true one, or as any that was given to the same
+utterance.
 Hard ones, where a pair has any: ``dialogue``, another turn of the same dialogue (right topic,
 wrong place); ``words``, a reply that shares a word with the true one, but none that many have;
 ``vectors``, a neighbour of the true one by vector; ``topic``, of 30 random ones the nearest to the
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from rejoinder.corpus.contamination import normalise
 from rejoinder.learn.batches import generator
 from rejoinder.learn.material import Examples, Ints
-from rejoinder.learn.settings import RANDOM
+from rejoinder.learn.settings import PARROT, RANDOM
 
 Chance = np.random.Generator
 Draw = Callable[[Ints, Chance], Ints]
@@ -29,7 +30,7 @@ Draw = Callable[[Ints, Chance], Ints]
 Vectors = NDArray[np.float32]
 
 TRIES = 10
-"""Draws until a wrong reply must be found: only in very small material more are needed."""
+"""Draws until a wrong reply must be found: only where few replies are wrong, more are needed."""
 COMMON = 0.01
 """A word that more than this share of the replies has is no sign of likeness …"""
 RARE = 20
@@ -62,7 +63,7 @@ class Negatives:
             RANDOM: lambda: self._random,
             "dialogue": lambda: _from_same(examples.dialogues),
             "words": lambda: _sharing_words(examples.responses),
-            "parrot": lambda: self._parrot,
+            PARROT: lambda: self._parrot,
         }
         if sentences is not None:
             makers["vectors"] = lambda: _near(sentences(examples.responses))
@@ -84,16 +85,53 @@ class Negatives:
                 right = self._is_wrong(rows[open_], drawn)
                 found[open_[right]] = drawn[right]
         left = found < 0
-        found[left] = self._random(rows[left], chance)
+        found[left] = self._last_resort(rows[left], chance)
         return found
 
     def _is_wrong(self, rows: Ints, drawn: Ints) -> NDArray[np.bool_]:
         """Whether what was drawn is there, and is no right reply."""
-        size, said = len(self._examples), self._said
-        other = drawn % size
-        apart = (drawn >= size) | (self._examples.groups[rows] != self._examples.groups[other])
-        wrong: NDArray[np.bool_] = (drawn >= 0) & apart & (said[rows] != said[drawn])
+        keys = self._keys(self._examples.groups[rows], self._said[drawn])
+        known = self._right
+        places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        wrong: NDArray[np.bool_] = (drawn >= 0) & (known[places] != keys)
         return wrong
+
+    def _last_resort(self, rows: Ints, chance: Chance) -> Ints:
+        """Another reply, where draws found none that is wrong: each that says something counts
+        once, however often it is said. If none is wrong, one that says something else; if all say
+        the same, another row."""
+        size, (replies, own) = len(self._examples), self._distinct
+        if len(replies) < 2:
+            other: Ints = (rows + 1 + chance.integers(max(1, size - 1), size=len(rows))) % size
+            return other
+        others = len(replies) - 1
+        first = chance.integers(others, size=len(rows))
+        found: Ints = replies[(own[rows] + 1 + first) % len(replies)]
+        for step in range(1, min(TRIES, others)):
+            open_ = np.flatnonzero(~self._is_wrong(rows, found))
+            if not len(open_):
+                break
+            turned = 1 + (first[open_] + step) % others
+            found[open_] = replies[(own[rows[open_]] + turned) % len(replies)]
+        return found
+
+    @cached_property
+    def _right(self) -> Ints:
+        """What was replied to what, sorted: one number for an utterance and a reply to it."""
+        found: Ints = np.unique(
+            self._keys(self._examples.groups, self._said[: len(self._examples)])
+        )
+        return found
+
+    def _keys(self, groups: Ints, said: Ints) -> Ints:
+        return groups * len(self._said) + said
+
+    @cached_property
+    def _distinct(self) -> tuple[Ints, Ints]:
+        """A row of each reply that says something else, and for each row the place of its own."""
+        said = self._said[: len(self._examples)]
+        _, replies, own = np.unique(said, return_index=True, return_inverse=True)
+        return replies, own
 
     @cached_property
     def _said(self) -> Ints:

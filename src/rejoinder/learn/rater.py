@@ -47,13 +47,20 @@ class Rater(Judge):
         contexts2: Contexts,
         responses2: Sequence[str],
     ) -> NDArray[np.float64]:
-        """[n] from -1 to 1: may response 2, said to context 2, answer context 1?"""
+        """[n] from -1 to 1: may response 2, said to context 2, answer context 1?
+
+        A response that nobody has given to anything (a parrot's, a system's) has an empty context
+        2; then there is no second triplet, which would ask whether response 1 answers that.
+        """
         if len({len(part) for part in (contexts1, responses1, contexts2, responses2)}) > 1:
             raise ValueError("contexts and responses are not of the same number")
+        alone = np.array([not turns for turns in contexts2], np.bool_)
         texts = (
             self.form.contexts(contexts1, self.turns),
             self.form.replies(responses1),
-            self.form.contexts(contexts2, self.turns),
+            self.form.contexts(
+                [b or a for a, b in zip(contexts1, contexts2, strict=True)], self.turns
+            ),
             self.form.replies(responses2),
         )
         found = np.empty(len(responses2))
@@ -61,6 +68,7 @@ class Rater(Judge):
             with torch.inference_mode():
                 scores = self.model(*(text.batch(rows) for text in texts))
                 first, second = (part.double().softmax(dim=1)[:, 1] for part in scores)
+                second = torch.where(torch.from_numpy(alone[rows]), first, second)
                 found[rows] = rating(first, second, soft=self.reading["soft"]).numpy()
         return found
 
@@ -75,7 +83,8 @@ def fit_rater(
 ) -> tuple[Rater, Outcome] | tuple[None, str]:
     """Train a rater in the folder ``work``, from where a repeated call goes on after a kill.
 
-    Returns None, and why, where too few utterances have several responses to learn from.
+    Returns None, and why, where too few utterances have several responses to learn from, or
+    where nothing that was learnt helps.
     """
     groups, held_out = material.training.answered, material.validation.answered
     if (number := len(groups) + len(held_out)) < FEWEST or len(groups) < 2:
@@ -99,6 +108,8 @@ def fit_rater(
         identity=identity_of(form, settings.plain(), material.digest, identity),
         on_progress=on_progress,
     )
+    if outcome.best_step == 0:
+        return None, "it learned nothing that helps on held-out utterances"
     return Rater(form, model, turns=settings.turns, soft=settings.soft), outcome
 
 

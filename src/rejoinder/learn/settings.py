@@ -11,8 +11,13 @@ from rejoinder.errors import UsageError
 OPTIMIZERS = ("adam", "adamw")
 SCHEDULES = ("linear", "constant")
 LOSSES = ("margin", "softmax")
-HARD = ("dialogue", "words", "vectors", "topic", "parrot")
-"""Kinds of replies that look right and are wrong: see ``learn/negatives.py``."""
+OF_OTHERS = ("dialogue", "words", "vectors", "topic")
+"""Kinds of replies that look right and are wrong, given to something else: see
+``learn/negatives.py``."""
+PARROT = "parrot"
+"""The utterance itself: no reply of any pair."""
+HARD = (*OF_OTHERS, PARROT)
+"""All kinds that look right."""
 BY_VECTOR = {"vectors", "topic"}
 RANDOM = "random"
 
@@ -160,7 +165,7 @@ class RaterSettings:
     soft: bool = False
     """Rate with ``2p - 1`` instead of the papers' form, which has no rating between -.5 and .5."""
     negatives: tuple[str, ...] = (RANDOM,)
-    """Kinds of wrong pairs, in equal parts: ``random`` (the papers), or kinds of ``HARD``."""
+    """Kinds of wrong pairs, in equal parts: ``random`` (the papers), or kinds of ``OF_OTHERS``."""
     batch: int = 256
     """Pairs of pairs at once."""
 
@@ -169,7 +174,7 @@ class RaterSettings:
             *_shape_checks(self.turns, self.wide, self.dropout, self.batch),
             (self.layers < 1, f"layers must be above 0, not {self.layers}"),
             (not self.negatives, f"negatives: name a kind, such as {RANDOM}"),
-            *_kind_checks(self.negatives, (RANDOM, *HARD[:-1])),
+            *_kind_checks(self.negatives, (RANDOM, *OF_OTHERS)),
         )
 
     def plain(self) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from rejoinder.learn.processes import team_size
+
 
 @dataclass(frozen=True)
 class Team:
@@ -72,7 +74,7 @@ class Team:
 @contextlib.contextmanager
 def open_team() -> Iterator[Team]:
     """This process alone, or with those that ``torchrun`` has started; on GPUs if there are."""
-    size = int(os.environ.get("WORLD_SIZE", "1"))
+    size = team_size()
     rank = int(os.environ.get("RANK", "0")) if size > 1 else 0
     device = torch.device("cpu")
     if torch.cuda.is_available():
@@ -90,8 +92,3 @@ def open_team() -> Iterator[Team]:
     finally:
         if ours:
             dist.destroy_process_group()
-
-
-def is_first() -> bool:
-    """Whether this process is the one that reports; asked before there is a team."""
-    return int(os.environ.get("WORLD_SIZE", "1")) == 1 or os.environ.get("RANK", "0") == "0"

@@ -1,4 +1,5 @@
-"""Yes-or-no ratings: the area under the ROC curve, which a correlation hides."""
+"""The area under the ROC curve: of yes-or-no ratings, where a correlation hides it, and of replies
+that are known to be right or wrong."""
 
 from __future__ import annotations
 
@@ -6,6 +7,17 @@ import numpy as np
 from scipy.stats import rankdata
 
 from rejoinder.meta.join import Floats
+
+
+def auc(right: Floats, wrong: Floats) -> float:
+    """How often a right one has more than a wrong one; equal ones count half.
+
+    >>> auc(np.array([3.0, 1.0]), np.array([1.0, 0.0]))
+    0.875
+    """
+    ranks = rankdata(np.concatenate([right, wrong]))
+    above = ranks[: len(right)].sum() - len(right) * (len(right) + 1) / 2
+    return float(above / (len(right) * len(wrong)))
 
 
 def area(scores: Floats, human: Floats) -> float | None:
@@ -19,6 +31,4 @@ def area(scores: Floats, human: Floats) -> float | None:
     if len(values) != 2:
         return None
     good = human == values[1]
-    count, others = int(good.sum()), int((~good).sum())
-    above = rankdata(scores)[good].sum() - count * (count + 1) / 2
-    return float(above / (count * others))
+    return auc(scores[good], scores[~good])

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from rejoinder.errors import UsageError
-from rejoinder.metrics.base import ItemMetric, check_range
+from rejoinder.metrics.base import ItemMetric, WholeItemMetric, check_range
+from rejoinder.metrics.batch import Floats
 
 if TYPE_CHECKING:
     from rejoinder.evaluator.folder import Evaluator
@@ -59,6 +62,26 @@ class Evaluated(ItemMetric):
             # its name and digest, wherever the folder lies
             return "none" if self.opened is None else str(self.opened)
         return super()._signed(key)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking(WholeItemMetric, Evaluated):
+    """A metric that gives what a network of the evaluator says of a reply: there is no doing
+    without. Its rows are a score and 1; scores come with how well the logs cover the context."""
+
+    tolerance: ClassVar[float] = TOLERANCE
+
+    def lacking(self) -> str | None:
+        return HOW if self.evaluator is None else None
+
+    def judge(self, sitting: Sitting) -> Scored:
+        from rejoinder.metrics.sitting import judged
+
+        return judged(self, sitting.batch, sitting.expansion(self.asked))
+
+    def finish(self, rows: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):
+            return np.asarray(rows[..., 0] / rows[..., 1])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,7 +135,7 @@ class IvfPq(Nearest):
     codes: int = 0
     """Parts that a vector is cut into, of 4 bits each; 0: a part for two numbers."""
     probes: int = 0
-    """How many cells are looked into; 0: a twentieth."""
+    """How many cells are looked into; 0: a twentieth, and 32 at least."""
     candidates: int = 400
     """Codes of 2 bits a number are coarse: with half as many, more cells would not help."""
 
@@ -166,7 +166,7 @@ class IvfPq(Nearest):
         return PER_CENTRE * max(self._lists(size), 256)
 
     def tune(self, index: Any, wanted: int) -> None:
-        index.nprobe = min(self.probes or max(index.nlist // 20, 8), index.nlist)
+        index.nprobe = min(self.probes or max(index.nlist // 20, 32), index.nlist)
 
 
 def _check(name: str, value: int, low: int, high: int) -> None:

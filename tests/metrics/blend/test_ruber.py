@@ -145,10 +145,10 @@ def test_ranges_are_those_of_the_plain_metric(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("known", "language", "chosen"),
     [
-        (["vbleu", "expanded(d=sentence-cosine)"], "en", "expanded"),
+        (["vbleu", "vbertscore(part=p)"], "en", "vbertscore(part=p)"),
         (["vbleu"], "en", "vbleu"),
         (["vbleu"], "ja", "vbleu(tok=ja-mecab)"),
-        ([], "en", "expanded"),
+        ([], "en", "vbertscore(part=p)"),
     ],
 )
 def test_the_usual_reference(tmp_path: Path, known: list[str], language: str, chosen: str) -> None:
@@ -164,7 +164,7 @@ def test_the_usual_reference(tmp_path: Path, known: list[str], language: str, ch
     if known:
         assert requests(["ruber"], evaluator=str(folder)).items
     else:
-        with pytest.raises(UsageError, match="knows no range of expanded"):
+        with pytest.raises(UsageError, match="knows no range of vbertscore"):
             requests(["ruber"], evaluator=str(folder))
 
 

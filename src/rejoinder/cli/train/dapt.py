@@ -81,8 +81,8 @@ def dapt(
             f"training an encoder needs {error.name}: pip install torch transformers safetensors"
         ) from None
     from rejoinder.learn.dapt import Adaptation, adapt
+    from rejoinder.learn.processes import is_first
     from rejoinder.learn.settings import Training
-    from rejoinder.learn.team import is_first
 
     if steps is not None and epochs is not None:
         raise UsageError("give either --steps or --epochs")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -29,13 +30,14 @@ class Ragged:
         starts = starts_of(len(row) for row in rows)
         return cls(np.fromiter(chain.from_iterable(rows), np.int32, starts[-1]), starts, padding)
 
-    @property
+    @cached_property
     def lengths(self) -> Ints:
         return np.diff(self.starts)
 
     def batch(self, numbers: Ints) -> Tensor:
         """[n, longest], one wide at least."""
-        starts, lengths = self.starts[numbers], self.lengths[numbers]
+        starts = self.starts[numbers]
+        lengths = self.starts[numbers + 1] - starts  # of these rows alone: there may be millions
         places = np.arange(max(1, int(lengths.max(initial=0))))
         there = places < lengths[:, None]
         found = np.full(there.shape, self.padding, np.int64)

@@ -29,6 +29,10 @@ AT_ONCE = 4096
 wrong replies are not as long as right ones."""
 
 
+NOT_OURS = {"_name_or_path", "transformers_version"}
+"""What transformers notes of the machine: no part of the network, and nobody's business."""
+
+
 class CrossReader(nn.Module):
     """Joined texts → their vectors: that of the first token, and the mean."""
 
@@ -95,7 +99,7 @@ class CrossModel(Model):
         if isinstance(network, dict):
             network = _built(network)
         self.config: dict[str, Any] = {
-            "network": json.loads(network.config.to_json_string(use_diff=False)),
+            "network": _plain(network.config),
             "start": start, "end": end, "frozen": frozen, "wide": wide, "dropout": dropout,
         }  # fmt: skip
         self.reader = CrossReader(network, start, end, frozen)
@@ -154,6 +158,12 @@ def _chunks(order: Tensor, lengths: Tensor) -> Iterator[Tensor]:
             yield order[start:place]
             start = place
     yield order[start:]
+
+
+def _plain(config: Any) -> dict[str, Any]:
+    """What the network is, without where its weights lay and what they were read with."""
+    known: dict[str, Any] = json.loads(config.to_json_string(use_diff=False))
+    return {key: value for key, value in known.items() if key not in NOT_OURS}
 
 
 def _built(config: dict[str, Any]) -> Any:

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from rejoinder.learn.checkpoint import Model
 from rejoinder.learn.networks.gru import SentenceGru
+from rejoinder.learn.networks.scorers import Quadratic
 
 CLASSES = 2
 """No answer, answer."""
@@ -81,7 +82,9 @@ class VectorRater(Model):
     """The cheap form: frozen sentence vectors instead of the Bi-GRU.
 
     A layer can't compare the vectors that stand side by side, so it is given their products and
-    differences, too. See ``VectorScorer`` for views and sizes.
+    differences, too. How near the asked reply is to the utterance and to the known reply (a
+    quadratic feature each, as in RUBER) also goes straight to the outcome, so that the network
+    begins with what a cosine knows. See ``VectorScorer`` for views and sizes.
     """
 
     def __init__(
@@ -94,12 +97,21 @@ class VectorRater(Model):
         }  # fmt: skip
         self.scale = dimensions**0.5
         self.judge = feed_forward((3 * views + 4) * dimensions, wide, layers, dropout)
+        self.near = nn.ModuleList(Quadratic(dimensions) for _ in range(views + 1))
+        self.glance = nn.Linear(views + 1, CLASSES, bias=False)
 
     def forward(self, u1: Tensor, r1: Tensor, u2: Tensor, r2: Tensor) -> Two:
         """[n, views, dimensions] of the utterances, [n, dimensions] of the responses → [n, 2]
         scores of each triplet."""
         u1, r1, u2, r2 = (vectors * self.scale for vectors in (u1, r1, u2, r2))
-        return self.judge(_compared(u1, r1, r2)), self.judge(_compared(u2, r2, r1))
+        return self._judged(u1, r1, r2), self._judged(u2, r2, r1)
+
+    def _judged(self, utterance: Tensor, known: Tensor, asked: Tensor) -> Tensor:
+        others = [*utterance.unbind(dim=1), known]
+        near = [compare(other, asked) for compare, other in zip(self.near, others, strict=True)]
+        scores: Tensor = self.judge(_compared(utterance, known, asked))
+        glance: Tensor = self.glance(torch.cat(near, dim=1) / self.scale)
+        return scores + glance
 
 
 def _compared(utterance: Tensor, known: Tensor, asked: Tensor) -> Tensor:

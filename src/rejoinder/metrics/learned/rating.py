@@ -18,22 +18,18 @@ from typing import ClassVar
 import numpy as np
 
 from rejoinder.evaluator.rating import NO_RATER, known_good, rate_replies
-from rejoinder.metrics.base import NO_CONTEXT, Reasons, WholeItemMetric
+from rejoinder.metrics.base import NO_CONTEXT, Reasons
 from rejoinder.metrics.batch import Batch, Floats
-from rejoinder.metrics.evaluated import HOW, TOLERANCE, Evaluated
+from rejoinder.metrics.evaluated import Asking
 
 NONE_GOOD = "no reference that is known to be good"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rating(WholeItemMetric, Evaluated):
+class Rating(Asking):
     name: ClassVar[str] = "rating"
     summary: ClassVar[str] = "what an evaluator's rater says of the reply, given good ones"
     needs: ClassVar[frozenset[str]] = frozenset({"context", "references", "evaluator"})
-    tolerance: ClassVar[float] = TOLERANCE
-
-    def lacking(self) -> str | None:
-        return HOW if self.evaluator is None else None
 
     def reasons(self, batch: Batch) -> Reasons:
         found = super().reasons(batch)
@@ -54,7 +50,3 @@ class Rating(WholeItemMetric, Evaluated):
             some = [batch.items[number] for number in said.tolist()]
             ratings[said] = rate_replies(self.asked, some)
         return np.column_stack([ratings, np.ones(len(batch))])
-
-    def finish(self, rows: Floats) -> Floats:
-        with np.errstate(invalid="ignore"):
-            return np.asarray(rows[..., 0] / rows[..., 1])

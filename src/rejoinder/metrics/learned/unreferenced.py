@@ -13,32 +13,20 @@ over items.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import NO_CONTEXT, Reasons, WholeItemMetric
+from rejoinder.metrics.base import NO_CONTEXT, Reasons
 from rejoinder.metrics.batch import Batch, Floats
-from rejoinder.metrics.evaluated import HOW, TOLERANCE, Evaluated
-
-if TYPE_CHECKING:
-    from rejoinder.metrics.sitting import Scored, Sitting
+from rejoinder.metrics.evaluated import Asking
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unreferenced(WholeItemMetric, Evaluated):
+class Unreferenced(Asking):
     name: ClassVar[str] = "unreferenced"
     summary: ClassVar[str] = "how well a reply fits its context, learned from logs"
     needs: ClassVar[frozenset[str]] = frozenset({"context", "evaluator"})
-    tolerance: ClassVar[float] = TOLERANCE
-
-    def lacking(self) -> str | None:
-        return HOW if self.evaluator is None else None
-
-    def judge(self, sitting: Sitting) -> Scored:
-        from rejoinder.metrics.sitting import judged
-
-        return judged(self, sitting.batch, sitting.expansion(self.asked))
 
     def reasons(self, batch: Batch) -> Reasons:
         found = super().reasons(batch)
@@ -57,7 +45,3 @@ class Unreferenced(WholeItemMetric, Evaluated):
                 [item.context for item in some], [item.response for item in some]
             )
         return np.column_stack([scores, np.ones(len(batch))])
-
-    def finish(self, rows: Floats) -> Floats:
-        with np.errstate(invalid="ignore"):
-            return np.asarray(rows[..., 0] / rows[..., 1])

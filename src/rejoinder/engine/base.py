@@ -51,6 +51,7 @@ import pyarrow as pa
 from rejoinder.engine.tables import conform, plain, write_rows
 from rejoinder.errors import RejoinderError, ResourceError, UsageError
 from rejoinder.io import open_output
+from rejoinder.machine import locked
 
 Function = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Progress = Callable[[int, int], None]
@@ -78,7 +79,7 @@ class Engine(ABC):
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise UsageError(f"{work}: the work folder cannot be written: {reason}") from None
-        if not _locked(self._lock):
+        if not locked(self._lock):
             self._lock.close()
             raise ResourceError(f"{work}: another run is using this work folder; wait for it")
 
@@ -197,16 +198,3 @@ def machine_failure(error: BaseException, work: Path) -> RejoinderError | None:
     if isinstance(error, MemoryError) or any(word in words for word in short):
         return ResourceError("out of memory; close other programs or take a larger machine")
     return None
-
-
-def _locked(file: IO[bytes]) -> bool:
-    """Take the folder for this process; the system gives it back, even after a kill."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: no protection
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

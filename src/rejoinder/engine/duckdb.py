@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import os
 import shutil
 import tempfile
 from collections import Counter
@@ -18,6 +17,7 @@ from rejoinder.engine.base import Engine, Function, Progress, machine_failure, p
 from rejoinder.engine.tables import conform, digest, pack, plain, regroup, unpack
 from rejoinder.engine.workers import Workers, save_job, write_part
 from rejoinder.errors import MissingExtra, ResourceError, UsageError
+from rejoinder.machine import cores
 
 try:
     import duckdb
@@ -52,12 +52,11 @@ class DuckDB(Engine):
         processes: int | None = None,
     ) -> None:
         super().__init__(work)
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         self._memory = memory
         self._kinds: dict[str, str] = {}
         self._folders: dict[str, Path] = {}
         self._numbers = itertools.count()
-        self._workers = Workers(processes or cores or 1)
+        self._workers = Workers(processes or cores())
         scratch = self.work / "duckdb"
         with contextlib.ExitStack() as undo, self._explained():
             undo.callback(super().close)
@@ -66,7 +65,7 @@ class DuckDB(Engine):
             # never the same file twice in a process: DuckDB would wait, without an end, until
             # the last Python object of a failed earlier engine is gone
             self._home = Path(tempfile.mkdtemp(dir=scratch))
-            self._connection = self._connected(memory, threads or cores or 1)
+            self._connection = self._connected(memory, threads or cores())
             for macro in MACROS:
                 self._connection.execute(f"CREATE MACRO {macro}")
             undo.pop_all()

@@ -17,7 +17,7 @@ import msgspec
 
 from rejoinder.errors import UsageError
 from rejoinder.io import explain
-from rejoinder.learn.settings import RaterSettings, ScorerSettings, Training
+from rejoinder.learn.settings import RaterSettings, ScorerSettings, Training, complain
 from rejoinder.spec import Spec, did_you_mean, parse
 from rejoinder.text.languages import language as known_language
 
@@ -47,7 +47,7 @@ class Data:
     """Turns before the utterance that are taken from logs."""
 
     def __post_init__(self) -> None:
-        _complain(
+        complain(
             (self.most is not None and self.most < 1, "most must be above 0"),
             (not 0 < self.held_out < 1, "held_out is a share between 0 and 1"),
             (self.most_held_out < 1, "most_held_out must be above 0"),
@@ -65,7 +65,7 @@ class Retrieval:
     parrot: bool = True
 
     def __post_init__(self) -> None:
-        _complain((not 1 <= self.k <= 1000, "k is from 1 to 1000"))
+        complain((not 1 <= self.k <= 1000, "k is from 1 to 1000"))
         parse(self.by)
 
 
@@ -83,7 +83,7 @@ class WordVectors:
     def __post_init__(self) -> None:
         from rejoinder.encode.static.train.run import METHODS
 
-        _complain(
+        complain(
             (self.method not in METHODS, f"method is one of {', '.join(METHODS)}"),
             (not 1 <= self.dimensions <= 4096, "dimensions are from 1 to 4096"),
             (min(self.min_count, self.window or 1, self.epochs or 1, self.buckets) < 1,
@@ -312,8 +312,3 @@ def make(cls: type[T], table: Mapping[str, Any]) -> T:
     except TypeError:
         missing = [name for name in names if name not in given]
         raise UsageError(f"a setting is missing, one of {', '.join(missing)}") from None
-
-
-def _complain(*checks: tuple[bool, str]) -> None:
-    if problems := [message for wrong, message in checks if wrong]:
-        raise UsageError(*problems)

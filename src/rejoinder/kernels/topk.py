@@ -21,6 +21,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder import machine
 from rejoinder.kernels.compiled import compiled
 
 Ints = NDArray[np.int64]
@@ -134,7 +135,7 @@ def cores() -> int:
     said = os.environ.get("OMP_NUM_THREADS", "")
     if said.isdecimal() and int(said):
         return int(said)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return machine.cores()
 
 
 class Threads:

@@ -36,6 +36,20 @@ def generator(*numbers: int) -> np.random.Generator:
     return np.random.default_rng(list(numbers))
 
 
+class Planned:
+    """What sources over a plan share: their batches by number, with chance or, for validation,
+    without."""
+
+    plan: LengthBatches
+    fixed: bool
+
+    def batches(self, seed: int, epoch: int) -> list[Rows]:
+        return self.plan.in_order if self.fixed else self.plan.plan(seed, epoch)
+
+    def steps(self, seed: int, epoch: int) -> int:
+        return len(self.batches(seed, epoch))
+
+
 @dataclass
 class LengthBatches:
     """Which rows make a batch: rows of about one length, so that little is padded.

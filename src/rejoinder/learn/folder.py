@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rejoinder.errors import ResourceError, UsageError
+from rejoinder.machine import locked
 
 
 @contextlib.contextmanager
@@ -21,16 +22,8 @@ def only_run(folder: Path) -> Iterator[None]:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"{folder}: the work folder cannot be written: {reason}") from None
     with lock:
-        try:
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # Windows: no protection
-            pass
-        except BlockingIOError:
-            raise ResourceError(
-                f"{folder}: another run is using this work folder; wait for it"
-            ) from None
+        if not locked(lock):
+            raise ResourceError(f"{folder}: another run is using this work folder; wait for it")
         yield
 
 

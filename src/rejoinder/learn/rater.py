@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rejoinder.learn.batches import LengthBatches, Rows, generator
+from rejoinder.learn.batches import LengthBatches, Planned, generator
 from rejoinder.learn.forms.base import Contexts, Form, Ints, Prepared
 from rejoinder.learn.judging import NO_LIMIT, Judge, batches_of, drawn_from, identity_of
 from rejoinder.learn.material import Examples, Material
@@ -113,7 +113,7 @@ def fit_rater(
     return Rater(form, model, turns=settings.turns, soft=settings.soft), outcome
 
 
-class Questions:
+class Questions(Planned):
     """A source of batches: each pair that has others beside it twice, once with one of those and
     once with a wrong one, drawn anew in each epoch."""
 
@@ -163,14 +163,8 @@ class Questions:
             Questions(texts, held_out, self.negatives, self.settings, fixed=True),
         )
 
-    def _batches(self, seed: int, epoch: int) -> list[Rows]:
-        return self.plan.in_order if self.fixed else self.plan.plan(seed, epoch)
-
-    def steps(self, seed: int, epoch: int) -> int:
-        return len(self._batches(seed, epoch))
-
     def batch(self, seed: int, epoch: int, step: int) -> Batch:
-        numbers = self._batches(seed, epoch)[step]
+        numbers = self.batches(seed, epoch)[step]
         chance = generator(seed, epoch, step, 2)
         places, truth = numbers // 2, numbers % 2
         first = self._rows[places]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rejoinder.errors import DataError, UsageError
-from rejoinder.learn.batches import LengthBatches, Rows, generator
+from rejoinder.learn.batches import LengthBatches, Planned, generator
 from rejoinder.learn.calibration import calibrate
 from rejoinder.learn.forms.base import Contexts, Form, Prepared
 from rejoinder.learn.judging import NO_LIMIT, Judge, batches_of, drawn_from, identity_of
@@ -81,7 +81,7 @@ def fit_scorer(
 
 
 @dataclass(frozen=True)
-class Candidates:
+class Candidates(Planned):
     """A source of batches: pairs with wrong replies, new ones in each epoch."""
 
     contexts: Prepared
@@ -109,14 +109,8 @@ class Candidates:
             fixed,
         )
 
-    def _batches(self, seed: int, epoch: int) -> list[Rows]:
-        return self.plan.in_order if self.fixed else self.plan.plan(seed, epoch)
-
-    def steps(self, seed: int, epoch: int) -> int:
-        return len(self._batches(seed, epoch))
-
     def batch(self, seed: int, epoch: int, step: int) -> Batch:
-        rows = self._batches(seed, epoch)[step]
+        rows = self.batches(seed, epoch)[step]
         chance = generator(seed, epoch, step, 2)
         repeated = np.repeat(rows, self.settings.negatives)
         kinds = np.zeros(len(repeated), np.int64)

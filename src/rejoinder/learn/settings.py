@@ -130,7 +130,7 @@ class ScorerSettings:
     """Pairs at once."""
 
     def __post_init__(self) -> None:
-        _complain(
+        complain(
             *_shape_checks(self.turns, self.wide, self.dropout, self.batch),
             (
                 self.loss not in LOSSES,
@@ -170,7 +170,7 @@ class RaterSettings:
     """Pairs of pairs at once."""
 
     def __post_init__(self) -> None:
-        _complain(
+        complain(
             *_shape_checks(self.turns, self.wide, self.dropout, self.batch),
             (self.layers < 1, f"layers must be above 0, not {self.layers}"),
             (not self.negatives, f"negatives: name a kind, such as {RANDOM}"),
@@ -201,7 +201,7 @@ def _kind_checks(kinds: tuple[str, ...], known: tuple[str, ...]) -> list[Checks]
     ]
 
 
-def _complain(*checks: Checks) -> None:
+def complain(*checks: Checks) -> None:
     if problems := [message for wrong, message in checks if wrong]:
         raise UsageError(*problems)
 

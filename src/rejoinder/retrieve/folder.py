@@ -12,11 +12,11 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
 from rejoinder.errors import DataError, RejoinderError, ResourceError, UsageError
+from rejoinder.machine import locked
 from rejoinder.registry import RETRIEVERS
 from rejoinder.retrieve.base import Progress, Retriever
 from rejoinder.retrieve.pool import PAIRS, REPLIES, Pool, index_name, open_pool
@@ -120,7 +120,7 @@ def working(target: Path) -> Iterator[Path]:
         work.mkdir(exist_ok=True)
         lock = open(work / LOCK, "wb")
     with lock:
-        if not _locked(lock):
+        if not locked(lock):
             raise ResourceError(f"{target}: another run is making it; wait for it")
         try:
             yield work
@@ -128,19 +128,6 @@ def working(target: Path) -> Iterator[Path]:
             if not any(work.glob("index-*")):  # nothing to go on with
                 shutil.rmtree(work, ignore_errors=True)
             raise
-
-
-def _locked(file: IO[bytes]) -> bool:
-    """Take the file for this process; the system gives it back, even after a kill."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: no protection
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 @contextlib.contextmanager

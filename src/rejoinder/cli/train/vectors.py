@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rejoinder.cli.common import JsonOption, pieces_progress, print_json, say
+from rejoinder.machine import cores
 
 
 def vectors(
@@ -95,7 +95,7 @@ def vectors(
             output,
             settings,
             inputs=pairs,
-            threads=threads or _cores(),
+            threads=threads or cores(),
             on_progress=on_progress,
         )
     if json:
@@ -107,9 +107,3 @@ def vectors(
     )
     if account["texts_not_split"]:
         say(f"{account['texts_not_split']:,} texts could not be split and were left out")
-
-
-def _cores() -> int:
-    """Those that this process may use, which a container may have fewer of than the machine."""
-    allowed = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed else os.cpu_count() or 1

@@ -14,6 +14,8 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.machine import cores
+
 Ints = NDArray[np.int64]
 
 FEWEST = 64
@@ -25,10 +27,7 @@ def threads() -> int:
         value = os.environ.get(name, "").partition(",")[0]
         if value.isdecimal() and int(value) > 0:
             return int(value)
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
+    return cores()
 
 
 class Shares:

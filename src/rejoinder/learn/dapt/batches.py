@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rejoinder.learn.batches import LengthBatches, Rows, generator
+from rejoinder.learn.batches import LengthBatches, Planned, generator
 from rejoinder.learn.dapt.masking import Marks, Vocabulary, choose, hide
 from rejoinder.learn.dapt.tokens import Sequences
 
@@ -32,7 +32,7 @@ class MaskedBatch:
 
 
 @dataclass(frozen=True)
-class MaskedPairs:
+class MaskedPairs(Planned):
     """A source of batches: new ones in each epoch, or (``fixed``) the same rows in order."""
 
     sequences: Sequences
@@ -43,14 +43,8 @@ class MaskedPairs:
     whole_words: bool = False
     fixed: bool = False
 
-    def _batches(self, seed: int, epoch: int) -> list[Rows]:
-        return self.plan.in_order if self.fixed else self.plan.plan(seed, epoch)
-
-    def steps(self, seed: int, epoch: int) -> int:
-        return len(self._batches(seed, epoch))
-
     def batch(self, seed: int, epoch: int, step: int) -> MaskedBatch:
-        rows = self._batches(seed, epoch)[step]
+        rows = self.batches(seed, epoch)[step]
         starts, ends = self.sequences.starts[rows], self.sequences.starts[rows + 1]
         there: Marks = np.arange((ends - starts).max()) < (ends - starts)[:, None]
         places = np.concatenate([np.arange(a, b) for a, b in zip(starts, ends, strict=True)])

@@ -17,6 +17,10 @@ TURN_END = "\x1f"
 """Between the turns of a context that serves as its own name; no text has it inside."""
 
 
+RETRIEVED, PARROT = "retrieved", "parrot"
+"""Sources of references that nobody wrote for the context: found for it, or its own last turn."""
+
+
 class Reference(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A reply that is known, or thought, to fit the context."""
 
@@ -25,6 +29,7 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """How good it is, from -1 to 1; a reference without a weight counts fully, as 1."""
     source: str | None = None
     score: float | None = None
+    """How similar what it answered is to the context, if it was retrieved."""
 
 
 Ratings = dict[str, float] | list[float] | float | None

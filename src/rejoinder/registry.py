@@ -90,6 +90,7 @@ METRICS: Registry[Any] = Registry(
         "bertscore": f"{_EMBEDDING}.bertscore:BertScore",
         "vbleu": "rejoinder.metrics.weighted.vbleu:VBleu",
         "vbertscore": "rejoinder.metrics.weighted.vbertscore:VBertScore",
+        "vcosine": "rejoinder.metrics.weighted.vcosine:VCosine",
         "rating": "rejoinder.metrics.learned.rating:Rating",
         "unreferenced": "rejoinder.metrics.learned.unreferenced:Unreferenced",
         "expanded": "rejoinder.metrics.weighted.expanded:Expanded",

@@ -115,13 +115,13 @@ def test_two_processes(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
          str(program), "fit", str(pairs), "--preset", "tiny", *CHANGES, "--json",
-         "--set", "rater.training.steps=4", "--set", "unreferenced.training.steps=4",
+         "--set", "rater.training.steps=30", "--set", "unreferenced.training.steps=4",
          "-o", str(tmp_path / "evaluator")],
         capture_output=True, check=False, timeout=240, env={**os.environ, **ONE_THREAD},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
     manifest = json.loads(done.stdout)  # one report
-    assert manifest["validation"]["rater"]["steps"] == 4
+    assert manifest["validation"]["rater"]["steps"] == 30
     assert done.stderr.count(b"training: rater") == 1
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "evaluator", "pairs.parquet", "program.py",

@@ -72,10 +72,11 @@ def test_a_pool_without_vectors_asks_those_of_the_scorer(tmp_path: Path) -> None
 
     class Form:
         def sentences(self, texts: list[str]) -> np.ndarray:
-            vectors = {"up": (0, 2), "right": (1, 0), "steep": (3, 4)}
+            vectors = {"up": (0, 1), "right": (1, 0), "steep": (0.6, 0.8)}
             return np.array([vectors[text] for text in texts], np.float32)
 
     evaluator.scorer.form = Form()  # type: ignore[assignment]
+    del evaluator.encode
     found = evaluator.expansion(items("steep up right")).coverage.agreement
     assert found == pytest.approx([1.4 / 3], abs=1e-6)
 

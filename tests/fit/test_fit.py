@@ -324,7 +324,7 @@ def test_what_is_wrong_is_said_before_any_work(pairs: Path, tmp_path: Path) -> N
         ('figures.ranges=["distinct"]', "distinct: judges sets"),
         ('figures.ranges=["vbleu","vbleu"]', "asked for twice"),
         ('figures.ranges=["vbleu","ruber"]', "ruber: name the metrics that it blends"),
-        ('rater.negatives=["topic","words"]', "rater.negatives: topic: negatives by vector need"),
+        ('rater.negatives=["matched","words"]', "rater.negatives: matched: negatives by vector"),
         ('unreferenced.hard=["vectors"]', "unreferenced.hard: vectors: negatives by vector need"),
         ("rater.form=gru(piece=5)", "form gru has no setting 'piece': did you mean 'pieces'"),
     ):

@@ -182,9 +182,9 @@ def test_hard_ones_that_are_not_there_are_random() -> None:
         assert set(found.tolist()) == set(range(1, 30))
 
 
-def test_a_reply_on_topic_is_nearer_to_the_utterance_than_chance() -> None:
-    """Of 30 points at random on a circle the nearest lies within 1/31 of it on average, 12 degrees
-    to both sides: its cosine is above .97, where that of a random one is 0 on average."""
+def test_a_matched_reply_is_as_near_to_the_utterance_as_the_true_one() -> None:
+    """Of 60 points at random on a circle one lies about as far from the utterance as the true
+    reply does: within a few degrees, where a random one is 90 degrees off on average."""
     pairs = examples(300)
     chance = np.random.default_rng(3)
     known = {}
@@ -196,6 +196,9 @@ def test_a_reply_on_topic_is_nearer_to_the_utterance_than_chance() -> None:
         return np.array([points[text] for text in texts], np.float32)
 
     rows = np.arange(300)
-    drawn = draw(Negatives(pairs, ["topic"], sentences), rows)
-    cosines = (sentences(pairs.utterances) * sentences(pairs.responses)[drawn]).sum(axis=1)
-    assert np.mean(cosines) > 0.95
+    drawn = draw(Negatives(pairs, ["matched"], sentences), rows)
+    asked, said = sentences(pairs.utterances), sentences(pairs.responses)
+    found, true = (asked * said[drawn]).sum(axis=1), (asked * said).sum(axis=1)
+    assert np.abs(found - true).mean() < 0.03
+    assert np.abs((asked * said[chance.permutation(300)]).sum(axis=1) - true).mean() > 0.5
+    assert (drawn != rows).all()

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.retrieve.base import RESPONSE, Hits, Retriever
+from rejoinder.retrieve.base import RESPONSE, Hits
 from rejoinder.retrieve.references import DIGITS, Found
 
 if TYPE_CHECKING:
@@ -144,22 +144,4 @@ def reply_vectors(
     stored = pool.folder / index_name(retriever) / f"{RESPONSE}.npy"
     if RESPONSE in retriever.keys and stored.is_file():
         return np.array(np.load(stored, mmap_mode="r", allow_pickle=False)[rows], np.float32)
-    encode = _encoder(retriever) or _sentences(evaluator)
-    return None if encode is None else np.asarray(encode(texts), np.float32)
-
-
-def _encoder(retriever: Retriever) -> Any:
-    from rejoinder.retrieve.dense import VectorRetriever
-
-    return retriever.encode if isinstance(retriever, VectorRetriever) else None
-
-
-def _sentences(evaluator: Evaluator) -> Any:
-    """A form over sentence vectors has them; one that learns its own from pieces has none."""
-    encode = getattr(evaluator.scorer.form, "sentences", None)
-    return None if encode is None else lambda texts: unit(np.asarray(encode(texts), np.float32))
-
-
-def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0))
+    return None if evaluator.encode is None else evaluator.encode(texts)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from rejoinder.errors import DataError, MissingExtra
 from rejoinder.evaluator.manifest import (
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from rejoinder.retrieve.base import Mask, Retriever
     from rejoinder.retrieve.pool import Pool
 
+
+Encode = Callable[[list[str]], NDArray[np.float32]]
 
 PACKAGES = ("pyarrow", "torch", "safetensors")
 """What every evaluator needs to be asked, besides what its networks read with."""
@@ -84,6 +88,17 @@ class Evaluator:
         from rejoinder.learn.rater import Rater
 
         return Rater.open(self.path / RATER)
+
+    @cached_property
+    def encode(self) -> Encode | None:
+        """Turns texts into vectors of length 1, as references are found or as the scorer reads;
+        None where neither has any: BM25 compares words, and a network may read pieces of them."""
+        from rejoinder.retrieve.dense import VectorRetriever
+
+        if isinstance(self.retriever, VectorRetriever):
+            return self.retriever.encode
+        sentences: Encode | None = getattr(self.scorer.form, "sentences", None)
+        return sentences
 
     @cached_property
     def held_out(self) -> list[str]:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from rejoinder.items import Item, Reference
-from rejoinder.retrieve.references import DIGITS, PARROT, RETRIEVED, Found
+from rejoinder.items import PARROT, RETRIEVED, Item, Reference
+from rejoinder.retrieve.references import DIGITS, Found
 
 if TYPE_CHECKING:
     from rejoinder.evaluator.folder import Evaluator

@@ -48,7 +48,7 @@ def ranges(
         try:
             requests([spec], language, evaluator=str(folder))
             asked.append(spec)
-        except MissingExtra as error:
+        except (MissingExtra, UsageError) as error:  # what this evaluator can't do without
             missing.setdefault(str(error), []).append(spec)
     found: dict[str, tuple[float, float]] = {}
     for spec, values in zip(asked, _values(folder, items, asked, language), strict=True):

@@ -4,9 +4,9 @@ A reply is never wrong where it says the same as the true one, or as any that wa
 utterance.
 Hard ones, where a pair has any: ``dialogue``, another turn of the same dialogue (right topic,
 wrong place); ``words``, a reply that shares a word with the true one, but none that many have;
-``vectors``, a neighbour of the true one by vector; ``topic``, of 30 random ones the nearest to the
-utterance by vector; ``parrot``, the utterance itself. A pair that has none of a kind gets a random
-one.
+``vectors``, a neighbour of the true one by vector; ``matched``, of 60 random ones the one that is
+about as near to the utterance, by vector, as the true one, so that nearness alone tells nothing;
+``parrot``, the utterance itself. A pair that has none of a kind gets a random one.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ RARE = 20
 NEIGHBOURS = 16
 NEIGHBOURHOOD = 20_000
 """Replies among which neighbours are looked for, drawn at random from more."""
-DRAWN = 30
-"""Replies of which the nearest to the utterance is taken. Of all replies, the nearest ones would
-often be right."""
+DRAWN = 60
+"""Replies of which the best match is taken. Of all replies, it would often be right."""
 SAME = 0.95
 """Cosine above which two replies mean the same: then the other one is not wrong."""
 
@@ -67,7 +66,7 @@ class Negatives:
         }
         if sentences is not None:
             makers["vectors"] = lambda: _near(sentences(examples.responses))
-            makers["topic"] = lambda: _on_topic(
+            makers["matched"] = lambda: _as_near(
                 sentences(examples.utterances), sentences(examples.responses)
             )
         self._draws = [makers[kind]() for kind in kinds]
@@ -219,12 +218,13 @@ def _near(vectors: Vectors) -> Draw:
     return draw
 
 
-def _on_topic(utterances: Vectors, responses: Vectors) -> Draw:
+def _as_near(utterances: Vectors, responses: Vectors) -> Draw:
     def draw(rows: Ints, chance: Chance) -> Ints:
         drawn = chance.integers(len(responses), size=(len(rows), DRAWN))
         cosines = np.einsum("nd,nkd->nk", utterances[rows], responses[drawn])
-        nearest: Ints = drawn[np.arange(len(rows)), cosines.argmax(axis=1)]
-        return nearest
+        true = np.einsum("nd,nd->n", utterances[rows], responses[rows])
+        closest: Ints = np.abs(cosines - true[:, None]).argmin(axis=1)
+        return drawn[np.arange(len(rows)), closest]
 
     return draw
 

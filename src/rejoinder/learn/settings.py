@@ -11,14 +11,14 @@ from rejoinder.errors import UsageError
 OPTIMIZERS = ("adam", "adamw")
 SCHEDULES = ("linear", "constant")
 LOSSES = ("margin", "softmax")
-OF_OTHERS = ("dialogue", "words", "vectors", "topic")
+OF_OTHERS = ("dialogue", "words", "vectors", "matched")
 """Kinds of replies that look right and are wrong, given to something else: see
 ``learn/negatives.py``."""
 PARROT = "parrot"
 """The utterance itself: no reply of any pair."""
 HARD = (*OF_OTHERS, PARROT)
 """All kinds that look right."""
-BY_VECTOR = {"vectors", "topic"}
+BY_VECTOR = {"vectors", "matched"}
 RANDOM = "random"
 
 _HARMLESS = {"accumulate", "save_every"}

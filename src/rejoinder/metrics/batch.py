@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.items import Item, Reference
+from rejoinder.items import RETRIEVED, Item, Reference
 from rejoinder.text.tokens import TextTable
 
 Ints = NDArray[np.int64]
@@ -37,6 +37,8 @@ class Batch:
     """[n + 1] item i owns references ``first[i]:first[i + 1]``."""
     weight: Floats
     """[m] the weight of each reference, 1 where none was given."""
+    near: Floats
+    """[m] how near what a retrieved reference answered is to the context; 1 for all others."""
 
     @classmethod
     def of(cls, items: Sequence[Item]) -> Batch:
@@ -44,11 +46,11 @@ class Batch:
         references = [r for item in items for r in item.references]
         reply = _numbers(number, [item.response for item in items])
         reference = _numbers(number, [r.text for r in references])
-        weights = [r.weight for r in references]
-        weight = np.array([1.0 if w is None else w for w in weights], dtype=np.float64)
+        weight = _or_one([r.weight for r in references])
+        near = _or_one([r.score if r.source == RETRIEVED else None for r in references])
         first = np.zeros(len(items) + 1, np.int64)
         np.cumsum([len(item.references) for item in items], out=first[1:])
-        return cls(items, TextTable(list(number)), reply, reference, first, weight)
+        return cls(items, TextTable(list(number)), reply, reference, first, weight, near)
 
     def __len__(self) -> int:
         return len(self.reply)
@@ -77,6 +79,7 @@ class Batch:
             self.reference[chosen],
             first,
             self.weight[chosen],
+            self.near[chosen],
         )
 
     def present(self) -> Batch:
@@ -94,7 +97,13 @@ class Batch:
             return self
         kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(good)])[self.first]
         return Batch(
-            self.items, self.table, self.reply, self.reference[good], kept, self.weight[good]
+            self.items,
+            self.table,
+            self.reply,
+            self.reference[good],
+            kept,
+            self.weight[good],
+            self.near[good],
         )
 
     def pairs(self) -> Batch:
@@ -107,6 +116,7 @@ class Batch:
             self.reference,
             np.arange(len(owner) + 1, dtype=np.int64),
             self.weight,
+            self.near,
         )
 
     @cached_property
@@ -136,3 +146,7 @@ def _asked(item: Item) -> Item:
 
 def _numbers(number: Mapping[str, int], texts: Sequence[str]) -> Ints:
     return np.fromiter(map(number.__getitem__, texts), np.int64, len(texts))
+
+
+def _or_one(values: Sequence[float | None]) -> Floats:
+    return np.array([1.0 if value is None else value for value in values], dtype=np.float64)

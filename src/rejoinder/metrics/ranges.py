@@ -12,7 +12,7 @@ from rejoinder.text.languages import language
 if TYPE_CHECKING:
     from rejoinder.evaluator.folder import Evaluator
 
-USUAL = (Spec("vbertscore", (("part", "p"),)), Spec("vbleu"))
+USUAL = (Spec("vcosine"), Spec("vbleu"))
 
 
 def range_of(evaluator: Evaluator, metric: Metric) -> tuple[float, float]:

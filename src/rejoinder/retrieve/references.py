@@ -14,11 +14,10 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
-from rejoinder.items import Item, Reference
+from rejoinder.items import PARROT, RETRIEVED, Item, Reference
 from rejoinder.retrieve.base import RESPONSE, Hits, Queries, Retriever
 from rejoinder.retrieve.pool import Pool
 
-RETRIEVED, PARROT = "retrieved", "parrot"
 NOTHING_SIMILAR = "nothing in the pool is similar"
 NOTHING_NEW = "what is similar stands there already"
 

@@ -81,10 +81,11 @@ class GruRater(Model):
 class VectorRater(Model):
     """The cheap form: frozen sentence vectors instead of the Bi-GRU.
 
-    A layer can't compare the vectors that stand side by side, so it is given their products and
-    differences, too. How near the asked reply is to the utterance and to the known reply (a
-    quadratic feature each, as in RUBER) also goes straight to the outcome, so that the network
-    begins with what a cosine knows. See ``VectorScorer`` for views and sizes.
+    A layer can't compare the vectors that stand side by side, so it is given products and
+    differences, and nothing else: what texts are about would only be learnt by heart. How near
+    the asked reply is to the utterance and to the known reply (a quadratic feature each, as in
+    RUBER) also goes straight to the outcome, so that the network begins with what a cosine
+    knows. See ``VectorScorer`` for views and sizes.
     """
 
     def __init__(
@@ -96,7 +97,8 @@ class VectorRater(Model):
             "dropout": dropout,
         }  # fmt: skip
         self.scale = dimensions**0.5
-        self.judge = feed_forward((3 * views + 4) * dimensions, wide, layers, dropout)
+        self.dropout = nn.Dropout(dropout)
+        self.judge = feed_forward(2 * (views + 1) * dimensions, wide, layers, dropout)
         self.near = nn.ModuleList(Quadratic(dimensions) for _ in range(views + 1))
         self.glance = nn.Linear(views + 1, CLASSES, bias=False)
 
@@ -107,14 +109,13 @@ class VectorRater(Model):
         return self._judged(u1, r1, r2), self._judged(u2, r2, r1)
 
     def _judged(self, utterance: Tensor, known: Tensor, asked: Tensor) -> Tensor:
-        others = [*utterance.unbind(dim=1), known]
-        near = [compare(other, asked) for compare, other in zip(self.near, others, strict=True)]
-        scores: Tensor = self.judge(_compared(utterance, known, asked))
+        others = torch.cat([utterance, known.unsqueeze(1)], dim=1)
+        beside = asked.unsqueeze(1)
+        compared = torch.cat([others * beside, (others - beside).abs()], dim=2).flatten(1)
+        near = [
+            compare(other, asked)
+            for compare, other in zip(self.near, others.unbind(dim=1), strict=True)
+        ]
+        scores: Tensor = self.judge(self.dropout(compared))
         glance: Tensor = self.glance(torch.cat(near, dim=1) / self.scale)
         return scores + glance
-
-
-def _compared(utterance: Tensor, known: Tensor, asked: Tensor) -> Tensor:
-    beside = asked.unsqueeze(1)
-    views = torch.cat([utterance, utterance * beside, (utterance - beside).abs()], dim=2)
-    return torch.cat([views.flatten(1), known, asked, known * asked, (known - asked).abs()], dim=1)

@@ -5,8 +5,8 @@
 
 The two sides may be any two item metrics: ``ref``, such as ``vector-pool`` (the paper's) or
 ``vbertscore``; and ``unref``, by default ``unreferenced``. If no ``ref`` is given, it is
-``vbertscore(part=p)`` where the evaluator knows the range of that, as it does if an encoder
-reads its language, and ``vbleu`` elsewhere; the signature tells.
+``vcosine`` where the evaluator knows the range of that, as it does if it has vectors, and
+``vbleu`` elsewhere; the signature tells.
 
 ``blend``: ``arithmetic``, ``geometric``, ``min`` or ``max``.
 

@@ -97,4 +97,5 @@ def _pairs(batch: Batch) -> Iterator[Batch]:
             np.repeat(block, len(batch)),
             np.arange(many + 1, dtype=np.int64),
             np.repeat(weight[begin : begin + step], len(batch)),
+            np.ones(many),
         )

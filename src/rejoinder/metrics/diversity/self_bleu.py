@@ -98,4 +98,5 @@ def _against_others(batch: Batch, begin: int, end: int) -> Batch:
         batch.reply[other],
         np.arange(end - begin + 1, dtype=np.int64) * others,
         np.ones(len(other)),
+        np.ones(len(other)),
     )

@@ -1,0 +1,98 @@
+"""``vcosine``: cosines to references, less what is in doubt of them, by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rejoinder
+from evaluators import make_evaluator, open_small
+from rejoinder.errors import UsageError
+from rejoinder.evaluator import Evaluator
+from rejoinder.items import Item, Reference
+
+ANGLES = {"here": 0, "there": 60, "where": 90, "yes i do": 0, "no not really": 60}
+"""Degrees of the vectors of texts on a circle: cosines are those of the differences."""
+CHEESE = ["do you like cheese and music"]
+
+
+@pytest.fixture
+def evaluator(tmp_path: Path) -> Evaluator:
+    found = open_small(make_evaluator(tmp_path / "small", k=2, parrot=False))
+
+    def encode(texts: list[str]) -> np.ndarray:
+        angles = np.radians([ANGLES[text] for text in texts])
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+    vars(found)["encode"] = encode
+    return found
+
+
+def item(reply: str, *references: Reference, context: list[str] | None = None) -> Item:
+    return Item("1", reply, context=context or [], references=list(references))
+
+
+def score(spec: str, evaluator: Evaluator, *items: Item) -> list[float]:
+    found = rejoinder.score(items, spec, evaluator=evaluator.path, resamples=100)[spec]
+    return [float(value) for value in found.values]
+
+
+def test_given_references_have_no_discount(evaluator: Evaluator) -> None:
+    """The best of cos 60° and cos 90°."""
+    references = Reference("there"), Reference("where")
+    assert score("vcosine", evaluator, item("here", *references)) == pytest.approx([0.5])
+
+
+def test_discounts(evaluator: Evaluator) -> None:
+    """Found by a similarity of .6, with a rating of .5: 1 - .3 · .4 - .15 · .5 = .805, which is
+    better than cos 60°; one that is farther or worse can lose against it."""
+    near = Reference("here", weight=0.5, source="retrieved", score=0.6)
+    given = Reference("there")
+    assert score("vcosine", evaluator, item("here", near)) == pytest.approx([0.805])
+    assert score("vcosine", evaluator, item("here", given, near)) == pytest.approx([0.805])
+    found = score("vcosine(far=1,doubt=0.4)", evaluator, item("here", given, near))
+    assert found == pytest.approx([0.5])  # 1 - .4 - .2 = .4
+    found = score("vcosine(refs=mean)", evaluator, item("here", given, near))
+    assert found == pytest.approx([0.6525])
+
+
+def test_what_has_no_similarity_is_not_far(evaluator: Evaluator) -> None:
+    """BM25's similarities have no bound; a score that something else gave is none."""
+    for reference in (
+        Reference("here", source="retrieved", score=17.0),
+        Reference("here", source="retrieved"),
+        Reference("here", source="people", score=0.2),
+    ):
+        assert score("vcosine", evaluator, item("here", reference)) == pytest.approx([1.0])
+
+
+def test_bad_references_are_left_out(evaluator: Evaluator) -> None:
+    bad = Reference("here", weight=-0.1)
+    assert score("vcosine", evaluator, item("here", bad, Reference("where"))) == pytest.approx(
+        [0.0], abs=1e-6
+    )
+    found = rejoinder.score([item("here", bad)], "vcosine", evaluator=evaluator.path, resamples=100)
+    assert found["vcosine"].unscored["1"] == "no reference has a weight above 0"
+
+
+def test_retrieved_references_count(evaluator: Evaluator) -> None:
+    """The nearest two pairs by BM25 are those of cheese and of music. Both were said to something
+    else than the context, so the rater gives what replies share: "yes i do" with "yes i do well",
+    2 · (1 + 3) / (2 + 3) - 1 = .6, and "no not really" nothing of 5, which makes it a bad one."""
+    ANGLES["yes i do well"] = 90
+    asked = item("here", Reference("yes i do well"), context=CHEESE)
+    weight = 0.6
+    assert score("vcosine", evaluator, asked) == pytest.approx([1 - 0.15 * (1 - weight)])
+
+
+def test_what_it_needs(evaluator: Evaluator) -> None:
+    with pytest.raises(UsageError, match="needs an evaluator"):
+        rejoinder.score([item("here", Reference("here"))], "vcosine")
+    vars(evaluator)["encode"] = None
+    with pytest.raises(UsageError, match="has no vectors"):
+        score("vcosine", evaluator, item("here", Reference("here")))
+    for spec, reason in (("vcosine(far=-1)", "far=-1"), ("vcosine(doubt=3)", "doubt=3")):
+        with pytest.raises(UsageError, match=reason):
+            score(spec, evaluator, item("here", Reference("here")))

@@ -61,6 +61,12 @@ class JsonLines:
         self._size = 0
 
     @property
+    def once(self) -> bool:
+        """Whether it can be read a single time only: stdin, or another pipe."""
+        path = Path(self.path)
+        return self.path == "-" or (path.exists() and not path.is_file() and not path.is_dir())
+
+    @property
     def fraction(self) -> float | None:
         """How much of the file has been read, for a progress bar; None where unknown."""
         if self._raw is None or not self._size or self._raw.closed:

@@ -124,6 +124,14 @@ def test_missing_extras_and_data_say_how_to_get_them(run: Run, tmp_path: Path) -
     )
     assert done.returncode == 4
     assert b"pip install fugashi ipadic" in done.stderr
+    # of a package that nobody has spoken of
+    (tmp_path / "pyarrow").mkdir()
+    missing = "raise ModuleNotFoundError('No module named pyarrow', name='pyarrow')"
+    (tmp_path / "pyarrow" / "__init__.py").write_text(missing)
+    arguments = ("expand", "items.jsonl", "--pool", "p.parquet", "-o", "out.jsonl")
+    done = run(*arguments, env={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 4
+    assert done.stderr == b"rejoinder: this needs pyarrow: pip install pyarrow\n"
 
 
 def test_the_wrong_tokenizer_for_all_items_is_an_error(run: Run, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import pty
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -81,6 +82,13 @@ def test_index_and_expand(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "other.jsonl").read_bytes() == (tmp_path / "out.jsonl").read_bytes()
     account = json.loads(done.stdout)
     assert account["retrieved"] == 3
+    # a named pipe can't be read twice either
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(stdin))
+    writer.start()
+    assert run("expand", "pipe", *arguments, "-o", "piped.jsonl").returncode == 0
+    writer.join()
+    assert (tmp_path / "piped.jsonl").read_bytes() == (tmp_path / "out.jsonl").read_bytes()
     done = run("expand", "-", *arguments, "-o", "other.jsonl", stdin=b"\n{")
     assert done.stderr.startswith(b"rejoinder: stdin:2: ")
     assert account["leaks"] == {"exact": 0, "near": 0}

@@ -110,7 +110,7 @@ def test_replies_as_references(run: Run, folder: Path) -> None:
     assert done.returncode == 3
     assert b"contexts.jsonl:3: the field is missing" in done.stderr
     done = run("reply", "-", "-s", "parrot", "--as-references")
-    assert b"give a file instead of -" in done.stderr
+    assert b"give a file, not a pipe" in done.stderr
 
 
 def test_leaks_can_be_kept(run: Run, folder: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from fit.toy import dialogues, row, write
 from rejoinder.evaluator import open_evaluator
-from rejoinder.fit.figures import RANDOM, TRUE, HeldOut, recall_at_1
+from rejoinder.fit.figures import RANDOM, TRUE, HeldOut
 from rejoinder.fit.fit import Fitted
 from rejoinder.fit.ranges import FEWEST, ranges
 from rejoinder.items import Item
@@ -28,12 +28,6 @@ def examples(tmp_path: Path) -> Examples:
         row(f"x{n}", [], f"is it number {n} here", "We like the SOUP!", f"x{n}") for n in (1, 2)
     ]
     return read_material(write(tmp_path / "p.parquet", rows), held_out=0.9).validation
-
-
-def test_recall_by_hand() -> None:
-    scores = np.array([[3.0, 1.0, 2.0], [1.0, 2.0, 0.0], [2.0, 2.0, 1.0], [1.0, 1.0, 1.0]])
-    # first of three: yes, no, one of two, one of three
-    assert recall_at_1(scores) == pytest.approx((1 + 0 + 1 / 2 + 1 / 3) / 4)
 
 
 def test_random_replies_answer_something_else(held_out: HeldOut) -> None:

@@ -1,4 +1,4 @@
-"""The area under the ROC curve, beside scikit-learn."""
+"""The area under the ROC curve, beside scikit-learn; right replies that come first, by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from rejoinder.fit import figures
-from rejoinder.meta.roc import area, auc
+from rejoinder.meta.roc import area, auc, recall_at_1
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=60))
@@ -35,6 +35,22 @@ def test_right_and_wrong_ones_by_hand() -> None:
     assert auc(a, b) == pytest.approx(pairs)
     scores, human = np.concatenate([a, b]), np.repeat([1.0, 0.0], [50, 70])
     assert area(scores, human) == auc(a, b)
+
+
+def test_the_right_reply_comes_first() -> None:
+    """Of three replies each, the first is right, and comes first: yes, no, with one other, with
+    both; a context without a wrong reply and one without a right one don't count."""
+    scores = np.array([3, 1, 2, 1, 2, 0, 2, 2, 1, 1, 1, 1, 5, 4, 9.0])
+    human = np.array([1, 0, 0] * 4 + [1, 1, 0.0])
+    contexts = np.array([7] * 3 + [3] * 3 + [5] * 3 + [1] * 3 + [8, 8, 9])
+    found = recall_at_1(scores, human, contexts)
+    assert found == pytest.approx((1 + 0 + 1 / 2 + 1 / 3) / 4)
+    order = np.random.default_rng(0).permutation(15)
+    assert recall_at_1(scores[order], human[order], contexts[order]) == pytest.approx(found)
+    # two right ones: either may come first
+    assert recall_at_1(np.array([1, 2, 0.0]), np.array([1, 1, 0.0]), np.zeros(3, int)) == 1
+    assert recall_at_1(scores[-3:], human[-3:], contexts[-3:]) is None
+    assert recall_at_1(scores, scores, contexts) is None
 
 
 def test_it_is_written_once() -> None:

@@ -29,7 +29,7 @@ from rejoinder.cli import (
     train,
 )
 from rejoinder.cli import run as recipes
-from rejoinder.errors import RejoinderError, UsageError
+from rejoinder.errors import MissingExtra, RejoinderError, UsageError
 from rejoinder.version import __version__
 
 app = typer.Typer(
@@ -116,6 +116,13 @@ def run(arguments: list[str] | None = None) -> int:
         for message in messages:
             sys.stderr.write(f"rejoinder: {message}\n")
         return error.exit_code
+    except ModuleNotFoundError as error:
+        # of an extra that is not installed, where nobody has said so in better words
+        package = (error.name or "rejoinder").partition(".")[0]
+        if package == "rejoinder":
+            raise
+        sys.stderr.write(f"rejoinder: this needs {package}: pip install {package}\n")
+        return MissingExtra.exit_code
     except KeyboardInterrupt:
         sys.stderr.write("rejoinder: interrupted\n")
         return 130

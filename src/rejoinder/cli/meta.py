@@ -155,6 +155,7 @@ def _result(result: Result) -> dict[str, Any]:
         "annotators": result.annotators,
         "pairwise_accuracy": result.accuracy,
         "auc": result.auc,
+        "recall_at_1": result.recall_at_1,
     }
     return {
         "metric": result.metric,

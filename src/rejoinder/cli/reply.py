@@ -60,15 +60,15 @@ def reply(
     Items with the same context count as one context; references are carried along. Pairs whose
     utterance is the last turn of a context, or nearly, are not replied with.
     """
-    from rejoinder.io import open_output, read_items, write_jsonl
+    from rejoinder.io import JsonLines, open_output, read_items, write_jsonl
     from rejoinder.systems import records
     from rejoinder.systems.contexts import read_contexts
 
     complaints = []
     if json and output is None:
         complaints.append("--json prints a summary to stdout, where the replies go: add -o FILE")
-    if as_references and contexts == "-":
-        complaints.append("--as-references reads the items twice: give a file instead of -")
+    if as_references and JsonLines(contexts).once:
+        complaints.append("--as-references reads the items twice: give a file, not a pipe")
     systems = _systems(system, seed, pool, complaints)
     check_output(output, [contexts])
     asked = read_contexts(contexts)

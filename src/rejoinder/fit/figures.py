@@ -22,7 +22,7 @@ from rejoinder.fit.settings import Figures
 from rejoinder.items import Item, Reference
 from rejoinder.learn.batches import generator
 from rejoinder.learn.material import Examples, Material
-from rejoinder.meta.roc import auc
+from rejoinder.meta.roc import auc, recall_at_1
 
 Progress = Callable[[int, int], None]
 Floats = NDArray[np.float64]
@@ -177,7 +177,12 @@ def _scorer_figures(evaluator: Evaluator, held_out: HeldOut) -> dict[str, Any]:
     scores = evaluator.scorer.score(contexts, replies).reshape(every.shape)
     figures: dict[str, Any] = {"contexts": len(rows), "of": every.shape[1]}
     if every.shape[1] > 1:
-        figures["recall_at_1"] = _rounded(recall_at_1(scores))
+        true = np.zeros(every.shape)
+        true[:, 0] = 1
+        which = np.repeat(np.arange(len(rows)), every.shape[1])
+        found = recall_at_1(scores.reshape(-1), true.reshape(-1), which)
+        assert found is not None  # each context has a right reply, and others
+        figures["recall_at_1"] = _rounded(found)
         figures["auc"] = _rounded(auc(scores[:, 0], scores[:, 1:].reshape(-1)))
     return figures
 
@@ -208,17 +213,6 @@ def _rater_figures(evaluator: Evaluator, held_out: HeldOut) -> dict[str, Any]:
     right = rate(pairs[:, 0], pairs[:, 1])
     figures["auc"] = _rounded(auc(right, rate(pairs[:, 0], wrong[:, 0])))
     return figures
-
-
-def recall_at_1(scores: Floats) -> float:
-    """Share of rows whose first column is the highest; ties are shared.
-
-    >>> recall_at_1(np.array([[0.9, 0.1, 0.2], [0.5, 0.5, 0.1], [0.1, 0.2, 0.3]]))
-    0.5
-    """
-    best = scores.max(axis=1, keepdims=True)
-    winners = scores == best
-    return float((winners[:, 0] / winners.sum(axis=1)).mean())
 
 
 def _rounded(value: float) -> float:

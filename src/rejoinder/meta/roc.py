@@ -1,12 +1,12 @@
-"""The area under the ROC curve: of yes-or-no ratings, where a correlation hides it, and of replies
-that are known to be right or wrong."""
+"""Right and wrong replies told apart: the area under the ROC curve, and whether the right reply to
+a context comes first. For yes-or-no ratings, where a correlation hides both."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.stats import rankdata
 
-from rejoinder.meta.join import Floats
+from rejoinder.meta.join import Floats, Ints
 
 
 def auc(right: Floats, wrong: Floats) -> float:
@@ -32,3 +32,26 @@ def area(scores: Floats, human: Floats) -> float | None:
         return None
     good = human == values[1]
     return auc(scores[good], scores[~good])
+
+
+def recall_at_1(scores: Floats, human: Floats, contexts: Ints) -> float | None:
+    """Share of the contexts whose highest score is that of a right reply; equal scores share the
+    place. Contexts without a right or without a wrong reply don't count. None unless there are
+    exactly two different ratings, and a context that counts.
+
+    >>> scores, contexts = np.array([0.9, 0.1, 0.2, 0.5, 0.5, 0.4]), np.array([1, 1, 1, 2, 2, 2])
+    >>> recall_at_1(scores, np.array([1.0, 0, 0, 1, 0, 0]), contexts)
+    0.75
+    """
+    values = np.unique(human)
+    if len(values) != 2:
+        return None
+    right = human == values[1]
+    _, number = np.unique(contexts, return_inverse=True)
+    highest = np.full(number.max() + 1, -np.inf)
+    np.maximum.at(highest, number, scores)
+    first = scores == highest[number]
+    shared = np.bincount(number, first & right) / np.bincount(number, first)
+    of_right, of_all = np.bincount(number, right), np.bincount(number)
+    counted = (of_right > 0) & (of_right < of_all)
+    return float(shared[counted].mean()) if counted.any() else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rejoinder.errors import DataError
 from rejoinder.meta.correlate import Correlations, Statistic, correlate_many
@@ -15,7 +16,7 @@ from rejoinder.meta.coverage import Third, by_coverage
 from rejoinder.meta.humans import Humans, against_each
 from rejoinder.meta.join import Floats, Joined, Units
 from rejoinder.meta.pairwise import pairwise_accuracy, tie_calibrated
-from rejoinder.meta.roc import area
+from rejoinder.meta.roc import area, recall_at_1
 from rejoinder.meta.significance import holm, perm_both, williams
 from rejoinder.meta.systems import TooFewSystems, correlate_systems
 
@@ -49,6 +50,8 @@ class Result:
     accuracy: Accuracy | None = None
     auc: float | None = None
     """Area under the ROC curve, where people said one of two things only."""
+    recall_at_1: float | None = None
+    """Share of the contexts in which a right reply scores highest, likewise."""
     undefined: str | None = None
     """Why there is no correlation, where there is none."""
 
@@ -144,10 +147,17 @@ def _units(joined: Joined, units: Units, settings: Settings) -> tuple[list[Resul
                 against_each(joined.items, units.scores[name]) if units.level == "item" else None,
                 _accuracy(units, name, known),
                 area(units.scores[name][known], units.human[known]),
+                _recall(units, name, known),
                 _why_undefined(units.scores[name][known], units.human[known]),
             )
         )
     return results, refused
+
+
+def _recall(units: Units, name: str, known: NDArray[np.bool_]) -> float | None:
+    if units.level != "item":
+        return None
+    return recall_at_1(units.scores[name][known], units.human[known], units.context[known])
 
 
 def _why_undefined(scores: Floats, human: Floats) -> str | None:

@@ -114,15 +114,17 @@ def accuracy_table(found: Study) -> Table | None:
 
 
 def auc_table(found: Study) -> Table | None:
-    """How well scores tell apart the two things that people said."""
-    rows = [(r.metric, r.auc) for r in found.results if r.auc is not None]
+    """Where ratings are yes or no: how well each metric tells the two apart."""
+    rows = [r for r in found.results if r.auc is not None]
     if not rows:
         return None
-    table = plain_table(
-        "metric", "AUC", right=[1], title="Ratings are one of two: area under the ROC curve"
-    )
-    for name, area in rows:
-        table.add_row(wrapping(name), number(area))
+    ranked = any(r.recall_at_1 is not None for r in rows)
+    columns = ["metric", "AUC", *(["right reply first"] if ranked else [])]
+    title = "Right against wrong replies"
+    table = plain_table(*columns, right=range(1, len(columns)), title=title)
+    for result in rows:
+        first = [number(result.recall_at_1, 3)] if ranked else []
+        table.add_row(wrapping(result.metric), number(result.auc, 3), *first)
     return table
 
 

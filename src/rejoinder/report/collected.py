@@ -9,6 +9,9 @@ from rich.table import Table
 
 from rejoinder.report.tables import interval, number, plain_table
 
+OF_TWO = {"auc": "AUC", "recall_at_1": "first"}
+"""What is told where ratings are yes or no."""
+
 
 def collected_tables(title: str, results: Sequence[dict[str, Any]]) -> list[Table]:
     """Results of ``meta --json``, each with the label of its row."""
@@ -18,15 +21,15 @@ def collected_tables(title: str, results: Sequence[dict[str, Any]]) -> list[Tabl
         missing = any(result.get("unscored") for result in rows)
         columns = ["", "Spearman [95 % CI]", "Pearson [95 % CI]", "n"]
         columns += ["unscored"] if missing else []
-        areas = any(result.get("auc") is not None for result in rows)
-        columns += ["AUC"] if areas else []
+        more = {key: name for key, name in OF_TWO.items() if any(key in row for row in rows)}
+        columns += more.values()
         heading = f"{title}: {metric}" if title else str(metric)
         table = plain_table(*columns, right=range(1, len(columns)), title=heading)
         for result in rows:
             unscored = [f"{result.get('unscored') or 0:,}"] if missing else []
             cells = [_estimate(result, "spearman"), _estimate(result, "pearson")]
-            area = [number(result.get("auc"), 3)] if areas else []
-            table.add_row(result["row"], *cells, f"{result.get('n') or 0:,}", *unscored, *area)
+            others = [number(result.get(key), 3) for key in more]
+            table.add_row(result["row"], *cells, f"{result.get('n') or 0:,}", *unscored, *others)
         tables.append(table)
     return tables
 

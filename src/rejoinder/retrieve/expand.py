@@ -22,7 +22,7 @@ from typing import Any
 
 from rejoinder.engine import Engine, open_engine
 from rejoinder.errors import UsageError
-from rejoinder.io import JsonLines, open_output, open_stdin, read_items, write_jsonl
+from rejoinder.io import JsonLines, open_output, read_items, write_jsonl
 from rejoinder.items import Item
 from rejoinder.retrieve.base import Hits, Mask, Progress, Queries, Retriever, make_retriever
 from rejoinder.retrieve.folder import resume, working
@@ -99,8 +99,8 @@ def expand(
     with ExitStack() as stack:
         work = stack.enter_context(working(output))
         source = JsonLines(items)
-        if items == "-":
-            source.path = _spooled(work)
+        if source.once:
+            source.path = _spooled(source, work)
             stack.callback(Path(source.path).unlink)
         # what is wrong with the arguments or the items is found before the long work begins
         running = stack.enter_context(open_engine(engine, work / "engine")) if engine else None
@@ -153,11 +153,11 @@ def _write(
     counted.finish()
 
 
-def _spooled(work: Path) -> str:
-    """Items from stdin, in a file: they are read twice."""
-    path = work / "stdin.jsonl"
-    with open(path, "wb") as file:
-        shutil.copyfileobj(open_stdin(), file)
+def _spooled(source: JsonLines, work: Path) -> str:
+    """Items from a pipe, in a file: they are read twice."""
+    path = work / "items.jsonl"
+    with ExitStack() as stack, open(path, "wb") as file:
+        shutil.copyfileobj(source.open_bytes(stack), file)
     return str(path)
 
 

@@ -66,6 +66,15 @@ def test_ranges_of_the_set(evaluator: Evaluator, blend: str) -> None:
     assert score(spec, evaluator) == pytest.approx(expected)
 
 
+def test_a_blend_of_blends(evaluator: Evaluator) -> None:
+    """The inner one has 1, ½, 0 and ⅔, 1, 1 (see above), and no range but 0 to 1."""
+    inner = "ruber(ref=rouge-l(beta=1))"
+    inside = [(1 + 2 / 3) / 2, 0.75, 0.5]
+    found = score(f"ruber(ref=rouge-l(beta=1),unref={inner})", evaluator)
+    outside = [1, 0.5, 0]
+    assert found == pytest.approx([(a + b) / 2 for a, b in zip(outside, inside, strict=True)])
+
+
 def test_the_set_comes_in_one_batch(evaluator: Evaluator) -> None:
     spec = "ruber(ref=rouge-l(beta=1),norm=set)"
     asked = requests([spec, "rouge-l"], evaluator=str(evaluator.path))

@@ -17,6 +17,9 @@ highest value of the evaluated set itself, as the paper does: then a score says 
 its set, and all items are kept in memory. Where all values of a set are equal, they become ½.
 What lies beyond is cut to 0 or 1. A metric of which less is better is turned round.
 
+A side may be a blend itself: ``ruber(unref=ruber(ref=rating))`` is half ``vcosine``, a quarter what
+the rater says of the reply and a quarter ``unreferenced``.
+
 An item that one of the sides can't score is unscored, with the reason. The corpus value is the
 mean over items.
 """
@@ -90,7 +93,7 @@ class Ruber(WholeItemMetric, Evaluated):
         lacking = next((f"{side}: {why}" for side in self.sides if (why := side.lacking())), None)
         if lacking is None and self.norm == "fixed":
             for side in self.sides:  # better now than in the midst of scoring
-                range_of(self.asked, side)
+                self._fixed(side)
         return lacking
 
     def notes(self) -> list[str]:
@@ -131,7 +134,11 @@ class Ruber(WholeItemMetric, Evaluated):
     def _range(self, side: ItemMetric, values: Floats) -> tuple[float, float]:
         if self.norm == "set":
             return float(values.min()), float(values.max())
-        return range_of(self.asked, side)
+        return self._fixed(side)
+
+    def _fixed(self, side: ItemMetric) -> tuple[float, float]:
+        # a blend of blends: the inner one lies from 0 to 1 already
+        return (0.0, 1.0) if isinstance(side, Ruber) else range_of(self.asked, side)
 
     def stats(self, batch: Batch) -> Floats:
         """The blend, both sides, and 1."""

@@ -28,7 +28,7 @@ SEEDS, BATCH, STEP = 100, 25, 25
 PAIRS = REFERENCES * (REFERENCES - 1) // 2
 PAPER = round(0.12 * PAIRS)
 COUNTS = np.array([*range(STEP, PAPER, STEP), PAPER])
-WAYS = ("drawn, counted", "drawn, Bradley-Terry", "planned, Bradley-Terry")
+WAYS = ("drawn, counted", "drawn, fitted", "planned, fitted")
 NOISES = (0.0, 1.0)
 """Of other judges: who never contradict themselves, and who often do."""
 
@@ -72,8 +72,8 @@ def show(found: np.ndarray, between: np.ndarray) -> None:
         if count % 50 and count != PAPER:
             continue
         cells = [
-            f"{means[way, number, 0]:.3f} ±{spreads[way, number, 0]:.3f} {means[way, number, 1]:.3f}"
-            for way in range(len(WAYS))
+            f"{mean[0]:.3f} ±{spread[0]:.3f} {mean[1]:.3f}"
+            for mean, spread in zip(means[:, number], spreads[:, number], strict=True)
         ]
         print(f"{count:>4} ({count / PAIRS:5.1%})  " + "".join(f"{cell:>22}" for cell in cells))
 

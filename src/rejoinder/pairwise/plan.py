@@ -169,8 +169,8 @@ class _Walk:
 def _best(
     walks: Sequence[_Walk], count: int, on_progress: Callable[[int, int], None] | None
 ) -> list[Question]:
-    """Each walk gives its best pair first, so the best of all stand at the heads of the walks. Among
-    equals the context with the fewest questions is next."""
+    """Each walk gives its best pair first, so the best of all stand at the heads of the walks.
+    Among equals the context with the fewest questions is next."""
     heap: list[tuple[float, int, int, Question]] = []
 
     def wait(number: int, taken: int) -> None:

@@ -195,8 +195,18 @@ def test_slopes_of_the_rates() -> None:
         )
 
 
+def test_a_whole_step_would_jump_over_the_summit() -> None:
+    """Few votes about some pairs and many about others: plain Newton never arrives."""
+    wins = np.zeros((4, 4))
+    wins[0, 1], wins[0, 3], wins[1, 2], wins[1, 3], wins[2, 0] = 0.5, 1000, 1000, 100, 1
+    strength, _ = solve(wins, 30.0)
+    won = 1 / (1 + np.exp(strength - strength[:, None]))
+    slope = wins.sum(axis=1) - ((wins + wins.T) * won).sum(axis=1) - strength / 30**2
+    assert np.abs(slope).max() < 1e-6
+
+
 def test_far_apart_converges() -> None:
-    """A long chain of clear wins, where a full step would jump over the summit."""
+    """A long chain of clear wins."""
     wins = np.diag(np.full(39, 50.0), 1)
     strength, _ = solve(wins, 100.0)
     assert np.all(np.diff(strength) < -1)

@@ -114,8 +114,7 @@ def test_a_count_goes_where_it_tells_most() -> None:
     comparisons = compared(items, known[:-3])
     # c is nearly decided, d and e are not: they take turns
     questions = plan(comparisons, count=6)
-    assert {q.context for q in questions} == {"d", "e"}
-    assert [sum(q.context == c for q in questions) for c in "de"] == [3, 3]
+    assert [q.context for q in questions] == ["d", "e"] * 3
     # 6 pairs each of d and e; of c all have answers
     assert len(plan(comparisons, count=1000)) == 12
     with pytest.raises(ValueError, match="either"):
@@ -123,10 +122,11 @@ def test_a_count_goes_where_it_tells_most() -> None:
 
 
 def test_sides_are_drawn() -> None:
-    """What stands first is sometimes the candidate that comes first, sometimes the other."""
-    comparisons = compared(candidates([f"{n:02}" for n in range(40)]), [])
-    first = [q.a < q.b for q in plan(comparisons, count=100)]
-    assert 30 < sum(first) < 70
+    """Every candidate stands first now and then: in 19 pairs, hardly ever fewer than 3 times."""
+    questions = plan(compared(candidates([f"{n:02}" for n in range(20)]), []), share=1)
+    first = np.bincount([q.a for q in questions], minlength=20)
+    assert first.sum() == 190
+    assert 2 < first.min() <= first.max() < 17
 
 
 def test_a_context_with_one_candidate_has_no_pairs() -> None:

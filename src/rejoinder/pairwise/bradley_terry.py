@@ -32,8 +32,9 @@ PRIOR = 3.0
 preferred to an average one 19 times out of 20."""
 
 MOST_STEPS = 100
-CLOSE = 1e-10
-LONGEST_STEP = 2.0
+CLOSE = 1e-12
+"""Where a step is to rise by less than this share of the height, the summit is reached."""
+TINY = 1e-9
 
 
 @dataclass(frozen=True)
@@ -98,22 +99,36 @@ def bradley_terry(contest: Contest, *, prior: float = PRIOR) -> Strengths:
 def solve(wins: Floats, prior: float = PRIOR) -> tuple[Floats, Floats]:
     """The most probable strengths [n], and the inverse of the information there [n, n].
 
-    The logarithm of the posterior is concave, so Newton's steps, shortened while they are long,
-    lead to its only summit.
+    The logarithm of the posterior has one summit. Newton's steps lead there, halved where a whole
+    one would jump over it and land lower.
     """
-    size, games, won = len(wins), wins + wins.T, wins.sum(axis=1)
-    strength, precision = np.zeros(size), 1 / prior**2
+    strength, height = np.zeros(len(wins)), _height(np.zeros(len(wins)), wins, prior)
     for _ in range(MOST_STEPS):
-        expected = expit(strength[:, np.newaxis] - strength)
-        slope = won - (games * expected).sum(axis=1) - precision * strength
-        told = games * expected * (1 - expected)
-        information = np.diag(told.sum(axis=1) + precision) - told
+        slope, information = _landscape(strength, wins, prior)
         step = np.linalg.solve(information, slope)
-        longest = float(np.abs(step).max(initial=0))
-        if longest < CLOSE:
+        rise = float(slope @ step)
+        part = 1.0
+        while (reached := _height(strength + part * step, wins, prior)) < height and part > TINY:
+            part /= 2
+        strength, height = strength + part * step, reached
+        if rise <= CLOSE * (1 + abs(height)):
             break
-        strength = strength + step * min(1.0, LONGEST_STEP / longest)
-    return strength, np.linalg.inv(information)
+    return strength, np.asarray(np.linalg.inv(_landscape(strength, wins, prior)[1]), np.float64)
+
+
+def _height(strength: Floats, wins: Floats, prior: float) -> float:
+    """Logarithm of the posterior, but for a constant."""
+    lost = np.logaddexp(0, strength - strength[:, np.newaxis])
+    return -float((wins * lost).sum()) - float(strength @ strength) / (2 * prior**2)
+
+
+def _landscape(strength: Floats, wins: Floats, prior: float) -> tuple[Floats, Floats]:
+    """The slope of the height, and its curvature downwards: the information."""
+    games, precision = wins + wins.T, 1 / prior**2
+    expected = expit(strength[:, np.newaxis] - strength)
+    slope = wins.sum(axis=1) - (games * expected).sum(axis=1) - precision * strength
+    told = games * expected * (1 - expected)
+    return slope, np.diag(told.sum(axis=1) + precision) - told
 
 
 def expected_rates(strength: Floats, same: Floats | None = None) -> tuple[Floats, Floats]:

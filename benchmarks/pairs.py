@@ -29,6 +29,7 @@ PAIRS = REFERENCES * (REFERENCES - 1) // 2
 PAPER = round(0.12 * PAIRS)
 COUNTS = np.array([*range(STEP, PAPER, STEP), PAPER])
 WAYS = ("drawn, counted", "drawn, fitted", "planned, fitted")
+MARKS = ("o", "+", "*")
 NOISES = (0.0, 1.0)
 """Of other judges: who never contradict themselves, and who often do."""
 
@@ -78,13 +79,34 @@ def show(found: np.ndarray, between: np.ndarray) -> None:
         print(f"{count:>4} ({count / PAIRS:5.1%})  " + "".join(f"{cell:>22}" for cell in cells))
 
 
+def figure(found: np.ndarray) -> None:
+    """Figure 2 of the paper, in annotator, and the same for planned pairs."""
+    means = found.mean(axis=0)[:, :, 0]
+    marks = dict(zip(MARKS, means, strict=True))
+    rows = np.linspace(1, 0.4, 25)
+    half = (rows[0] - rows[1]) / 2
+    print("in annotator, over the number of pairs")
+    print(", ".join(f"{mark} {way}" for mark, way in zip(MARKS, WAYS, strict=True)))
+    for row in rows:
+        line = ""
+        for number in range(len(COUNTS)):
+            here = [m for m, curve in marks.items() if abs(curve[number] - row) <= half]
+            dot = "." if abs(means[0, -1] - row) <= half else " "
+            line += f"{here[-1] if here else dot:<3}"
+        print(f"{row:.3f} |{line.rstrip()}")
+    print("      +" + "-" * 3 * len(COUNTS))
+    print("       " + "".join(f"{c if c % 100 == 0 else '':<3}" for c in COUNTS) + "\n")
+
+
 def main() -> None:
     start = time.perf_counter()
     found, between = run()
     show(found, between)
+    print()
+    figure(found)
     _, fitted, planned = enough(found)
     target = found.mean(axis=0)[0, -1, 0]
-    print(f"\nthe {target:.3f} of {PAPER} drawn and counted pairs is reached with")
+    print(f"the {target:.3f} of {PAPER} drawn and counted pairs is reached with")
     print(f"  {fitted or 'more'} drawn pairs and Bradley-Terry,")
     print(f"  {planned or 'more'} planned pairs and Bradley-Terry")
     if planned is not None:
@@ -93,10 +115,11 @@ def main() -> None:
         wins = np.mean(found[:, 2, half, 0] >= found[:, 0, -1, 0])
         print(f"{COUNTS[half]} planned pairs beat {PAPER} drawn ones in {wins:.0%} of the seeds")
     for noise in NOISES:
-        other, whole = run(SEEDS // 4, noise=noise)
+        other, _ = run(SEEDS // 4, noise=noise)
         _, fitted_other, planned_other = enough(other)
-        print(f"judges with noise {noise:g} ({whole.mean():.3f} between complete rates):", end=" ")
-        print(f"{planned_other or 'more'} planned pairs, {fitted_other or 'more'} drawn and fitted")
+        drawn = other.mean(axis=0)[0, -1, 0]
+        print(f"judges with noise {noise:g}: {drawn:.3f} with {PAPER} drawn and counted,", end=" ")
+        print(f"{fitted_other or 'more'} drawn, {planned_other or 'more'} planned")
     print(f"{time.perf_counter() - start:.0f} seconds")
     if planned is None or planned > PAPER / 2:
         sys.exit("planned pairs need more than half as many comparisons")

@@ -32,7 +32,7 @@ PRIOR = 3.0
 preferred to an average one 19 times out of 20."""
 
 MOST_STEPS = 100
-CLOSE = 1e-12
+CLOSE = 1e-15
 """Where a step is to rise by less than this share of the height, the summit is reached."""
 TINY = 1e-9
 
@@ -102,33 +102,53 @@ def solve(wins: Floats, prior: float = PRIOR) -> tuple[Floats, Floats]:
     The logarithm of the posterior has one summit. Newton's steps lead there, halved where a whole
     one would jump over it and land lower.
     """
-    strength, height = np.zeros(len(wins)), _height(np.zeros(len(wins)), wins, prior)
+    posterior = _Posterior.of(wins, prior)
+    strength = np.zeros(len(wins))
+    height = posterior.height(strength)
     for _ in range(MOST_STEPS):
-        slope, information = _landscape(strength, wins, prior)
+        slope, information = posterior.landscape(strength)
         step = np.linalg.solve(information, slope)
         rise = float(slope @ step)
         part = 1.0
-        while (reached := _height(strength + part * step, wins, prior)) < height and part > TINY:
+        while (reached := posterior.height(strength + part * step)) < height and part > TINY:
             part /= 2
         strength, height = strength + part * step, reached
         if rise <= CLOSE * (1 + abs(height)):
             break
-    return strength, np.asarray(np.linalg.inv(_landscape(strength, wins, prior)[1]), np.float64)
+    information = posterior.landscape(strength)[1]
+    return strength, np.asarray(np.linalg.inv(information), np.float64)
 
 
-def _height(strength: Floats, wins: Floats, prior: float) -> float:
-    """Logarithm of the posterior, but for a constant."""
-    lost = np.logaddexp(0, strength - strength[:, np.newaxis])
-    return -float((wins * lost).sum()) - float(strength @ strength) / (2 * prior**2)
+@dataclass(frozen=True)
+class _Posterior:
+    """How probable strengths are, from those pairs of a winner and a loser that there are."""
 
+    winner: Ints
+    loser: Ints
+    votes: Floats
+    size: int
+    precision: float
 
-def _landscape(strength: Floats, wins: Floats, prior: float) -> tuple[Floats, Floats]:
-    """The slope of the height, and its curvature downwards: the information."""
-    games, precision = wins + wins.T, 1 / prior**2
-    expected = expit(strength[:, np.newaxis] - strength)
-    slope = wins.sum(axis=1) - (games * expected).sum(axis=1) - precision * strength
-    told = games * expected * (1 - expected)
-    return slope, np.diag(told.sum(axis=1) + precision) - told
+    @classmethod
+    def of(cls, wins: Floats, prior: float) -> _Posterior:
+        winner, loser = np.nonzero(wins)
+        return cls(winner, loser, wins[winner, loser], len(wins), 1 / prior**2)
+
+    def height(self, strength: Floats) -> float:
+        """The logarithm, but for a constant."""
+        told = self.votes @ np.logaddexp(0, strength[self.loser] - strength[self.winner])
+        return -float(told) - self.precision * float(strength @ strength) / 2
+
+    def landscape(self, strength: Floats) -> tuple[Floats, Floats]:
+        """The slope of the height, and its curvature downwards: the information."""
+        surprise = expit(strength[self.loser] - strength[self.winner])
+        pull = self.votes * surprise
+        slope = np.bincount(self.winner, pull, self.size) - np.bincount(self.loser, pull, self.size)
+        told = np.zeros((self.size, self.size))
+        told[self.winner, self.loser] = pull * (1 - surprise)
+        told += told.T
+        information = np.diag(told.sum(axis=1) + self.precision) - told
+        return slope - self.precision * strength, information
 
 
 def expected_rates(strength: Floats, same: Floats | None = None) -> tuple[Floats, Floats]:

@@ -10,6 +10,7 @@ import pytest
 
 from duels import candidates, compared
 from rejoinder.errors import DataError
+from rejoinder.io import JsonLines
 from rejoinder.items import Item
 from rejoinder.pairwise.answers import UNNAMED, read_answers
 
@@ -20,7 +21,7 @@ GOOD = {"context_id": "c", "a": "x", "b": "y", "winner": "a", "annotator": "ann"
 def read(tmp_path: Path, *records: object, strict: bool = False):
     path = tmp_path / "answers.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return read_answers(ITEMS, [str(path)], strict=strict)
+    return read_answers(ITEMS, [JsonLines(path)], strict=strict)
 
 
 def test_columns_and_votes(tmp_path: Path) -> None:
@@ -103,7 +104,8 @@ def test_some_annotators_can_be_left_out() -> None:
 
 def test_candidates_without_context_id_are_told_apart_by_their_turns() -> None:
     items = [Item(name, "r", context=[turn]) for name, turn in (("1", "hi"), ("2", "hi"))]
-    assert len(compared(items, [("1", "2", "a")])) == 1
+    found = compared(items, [("1", "2", "a")])
+    assert [contest.name for contest in found.contests()] == ["(context of 1)"]
     apart = [items[0], Item("2", "r", context=["bye"])]
     with pytest.raises(DataError, match="different contexts"):
         compared(apart, [("1", "2", "a")])

@@ -17,6 +17,7 @@ from rejoinder.cli.common import (
     naming,
     pieces_progress,
     print_json,
+    progress,
     say,
     show,
 )
@@ -93,7 +94,6 @@ def plan(
     "winner": "a", "b" or "tie" is added.
     """
     from rejoinder.io import open_output
-    from rejoinder.pairwise.answers import read_answers
     from rejoinder.pairwise.plan import plan as planned
     from rejoinder.pairwise.records import questions
 
@@ -110,7 +110,7 @@ def plan(
         raise UsageError(*problems)
     check_output(output, [candidates, *paths])
     items = _candidates(candidates)
-    comparisons = read_answers(items, paths, strict=strict)
+    comparisons = _answers(items, paths, strict=strict)
     with pieces_progress("planning") as advance:
         chosen = planned(
             comparisons, count=count, share=share, seed=seed, again=again, on_progress=advance
@@ -185,7 +185,6 @@ def fit(
     """
     from rejoinder.io import open_output
     from rejoinder.pairwise.annotators import agreement, bad_annotators
-    from rejoinder.pairwise.answers import read_answers
 
     problems = _inputs([candidates, *answers, *([into] if into else [])])
     problems += _shares({"--most-distractor": most_distractor})
@@ -200,7 +199,7 @@ def fit(
         raise UsageError(*problems)
     check_output(output, [candidates, *answers, *([into] if into else [])])
     items = _candidates(candidates)
-    everybody = read_answers(items, answers, strict=strict)
+    everybody = _answers(items, answers, strict=strict)
     _check_names(drop_annotator or [], everybody)
     before = agreement(everybody, distractor)
     kept = everybody.without(drop_annotator or [])
@@ -251,12 +250,11 @@ def curve(
     annotator) and from all of another's (between annotators).
     """
     from rejoinder.pairwise.agreement import share_curve
-    from rejoinder.pairwise.answers import read_answers
     from rejoinder.report.pairs import curve_table
 
     if problems := _inputs([candidates, *answers]):
         raise UsageError(*problems)
-    comparisons = read_answers(_candidates(candidates), answers, strict=strict)
+    comparisons = _answers(_candidates(candidates), answers, strict=strict)
     with naming(answers[0]), pieces_progress("drawing") as advance:
         points = share_curve(comparisons, draws=draws, seed=seed, on_progress=advance)
     if json:
@@ -292,7 +290,12 @@ def _fitted(
     each = None
     if per_annotator:
         alone = {name: kept.annotator == number for number, name in enumerate(kept.annotators)}
-        each = {name: fitted(kept.only(own), way) for name, own in alone.items() if own.any()}
+        with pieces_progress("fitting annotators") as advance:
+            each = {
+                name: fitted(kept.only(own), way, advance)
+                for name, own in alone.items()
+                if own.any()
+            }
     _write(stream, list(rated(items, found, each)))
     return found, None
 
@@ -308,6 +311,20 @@ def _candidates(path: str) -> list[Item]:
             path=path,
         )
     return items
+
+
+def _answers(items: Sequence[Item], paths: Sequence[str], *, strict: bool) -> Comparisons:
+    from rejoinder.io import JsonLines
+    from rejoinder.pairwise.answers import read_answers
+
+    sources = [JsonLines(path) for path in paths]
+
+    def fraction() -> float | None:
+        """Of the file that is being read."""
+        return next((s.fraction for s in sources if s.fraction is not None), None)
+
+    with progress("reading", fraction) as advance:
+        return read_answers(items, sources, strict=strict, on_progress=advance)
 
 
 def _inputs(paths: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ Answers without an annotator may be anybody's, and count one each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -28,6 +28,9 @@ Ints = NDArray[np.int64]
 
 UNNAMED = -1
 """The number of an annotator who gave no name."""
+
+EVERY = 10_000
+"""Answers between two words about progress."""
 
 MOST_NAMES = 10_000
 """Among more candidates no similar name is looked for: it would take seconds."""
@@ -50,6 +53,7 @@ class Contest:
     """The replies to one context, and how often each was preferred to each other one."""
 
     name: str
+    """The context's id, or that of its first candidate."""
     members: Ints
     """[n] their numbers among all candidates."""
     wins: Floats
@@ -100,12 +104,14 @@ class Comparisons:
             context[members] = number
         order = np.argsort(context[self.first], kind="stable")
         ends = np.searchsorted(context[self.first][order], np.arange(len(self.contexts) + 1))
-        for number, (name, members) in enumerate(self.contexts.items()):
+        for number, members in enumerate(self.contexts.values()):
             own = order[ends[number] : ends[number + 1]]
             wins = np.zeros((members.size, members.size))
             i, j = place[self.first[own]], place[self.second[own]]
             np.add.at(wins, (i, j), self.weight[own] * self.outcome[own])
             np.add.at(wins, (j, i), self.weight[own] * (1 - self.outcome[own]))
+            head = self.candidates[members[0]]
+            name = head.context_id or f"(context of {head.id})"
             yield Contest(name, members, wins)
 
     def only(self, keep: NDArray[np.bool_]) -> Comparisons:
@@ -135,19 +141,28 @@ def answer_from(record: dict[str, Any]) -> Answer:
 
 
 def read_answers(
-    candidates: Sequence[Item], paths: Iterable[str], *, strict: bool = False
+    candidates: Sequence[Item],
+    sources: Iterable[JsonLines],
+    *,
+    strict: bool = False,
+    on_progress: Callable[[int], None] | None = None,
 ) -> Comparisons:
     """The answers of some files about these candidates; ``strict`` refuses contradictions."""
-    return collect(candidates, _lines(paths), strict=strict)
+    return collect(candidates, _lines(sources, on_progress), strict=strict)
 
 
-def _lines(paths: Iterable[str]) -> Iterator[tuple[str, int, Answer]]:
-    for path in paths:
-        lines = JsonLines(path)
+def _lines(
+    sources: Iterable[JsonLines], on_progress: Callable[[int], None] | None
+) -> Iterator[tuple[str, int, Answer]]:
+    done = 0
+    for lines in sources:
         empty = True
         for number, answer in lines.decode(answer_from):
             empty = False
             yield lines.name, number, answer
+            done += 1
+            if on_progress is not None and done % EVERY == 0:
+                on_progress(done)
         if empty:
             raise lines.wrong(None, "the file is empty; expected answers, one JSON object a line")
 

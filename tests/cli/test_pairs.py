@@ -132,6 +132,10 @@ def test_fewer_pairs_than_asked_for_are_said(run: Run, folder: Path) -> None:
     done = run("pairs", "plan", "two.jsonl", "-n", "5")
     assert len(done.stdout.splitlines()) == 1
     assert b"4 fewer than asked for" in done.stderr
+    write(folder / "a.jsonl", [answer("a", 0, 1)])
+    assert run("pairs", "plan", "two.jsonl", "a.jsonl", "-n", "5").stdout == b""
+    again = run("pairs", "plan", "two.jsonl", "a.jsonl", "-n", "5", "--again")
+    assert len(again.stdout.splitlines()) == 1
 
 
 def test_weights_for_delta_bleu(run: Run, folder: Path) -> None:
@@ -236,6 +240,8 @@ def test_curve(run: Run, folder: Path) -> None:
             ["plan", "candidates.jsonl", "--share", "2", "--annotator", "a", "--annotator", "a"],
             ["--share must be from 0 to 1, got 2", "--annotator a: given twice"],
         ),
+        (["plan", "candidates.jsonl", "--share", "nan"], ["--share must be from 0 to 1, got nan"]),
+        (["plan", "candidates.jsonl", "--share", ".1", "--again"], ["--again needs -n N"]),
         (["plan", "-", "-", "-n", "1", "--json"], ["only one input", "add -o FILE"]),
         (
             ["fit", "candidates.jsonl", "a.jsonl", "--by", "bradly", "--least-kappa", "7"],

@@ -54,7 +54,7 @@ def plan(
     candidates: CandidatesArgument,
     answers: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ANSWERS…]", help="What has been answered so far (JSONL)."),
+        typer.Argument(metavar="ANSWERS…", help="What has been answered so far (JSONL)."),
     ] = None,
     count: Annotated[
         int | None,
@@ -89,9 +89,9 @@ def plan(
 ) -> None:
     """Choose the pairs of replies that are worth asking next.
 
-    Ask a few, let people answer, plan again with all ANSWERS: that needs about half as many
-    comparisons as pairs drawn at random. A line of the plan becomes an answer when
-    "winner": "a", "b" or "tie" is added.
+    Ask a few, let people answer, plan again with all ANSWERS: that needs about
+    half as many comparisons as pairs drawn at random. A line of the plan becomes
+    an answer when "winner": "a", "b" or "tie" is added.
     """
     from rejoinder.io import open_output
     from rejoinder.pairwise.plan import plan as planned
@@ -101,6 +101,8 @@ def plan(
     problems = _inputs([candidates, *paths])
     if (count is None) == (share is None):
         problems.append("say how many pairs: either -n N or --share S")
+    if again and share is not None:
+        problems.append("--again needs -n N: with --share, pairs that have answers count as asked")
     problems += _shares({"--share": share, "--shared": shared})
     names = annotator or []
     problems += [f"--annotator {n}: given twice" for n, k in Counter(names).items() if k > 1]
@@ -180,8 +182,8 @@ def fit(
 ) -> None:
     """Turn answers into winning rates, as ratings or as weights of references.
 
-    Annotators who hardly agree with the others, or who prefer a planted distractor, are listed,
-    and left out with --drop-bad.
+    Annotators who hardly agree with the others, or who prefer a planted
+    distractor, are listed, and left out with --drop-bad.
     """
     from rejoinder.io import open_output
     from rejoinder.pairwise.annotators import agreement, bad_annotators
@@ -246,8 +248,8 @@ def curve(
 ) -> None:
     """How many pairs are enough? Agreement over the share of judged pairs.
 
-    Winning rates from some of an annotator's answers, against those from all of them (in
-    annotator) and from all of another's (between annotators).
+    Winning rates from some of an annotator's answers, against those from all of
+    them (in annotator) and from all of another's (between annotators).
     """
     from rejoinder.pairwise.agreement import share_curve
     from rejoinder.report.pairs import curve_table

@@ -107,6 +107,11 @@ def test_who_prefers_a_distractor_is_found() -> None:
     assert found == {"good": (6, 0), "so-so": (6, 0.25), "bad": (6, 1), "few": (4, 1)}
     assert [b.name for b in bad_annotators(comparisons, most_preferred=0.25)] == ["bad"]
     assert [b.name for b in bad_annotators(comparisons, most_preferred=0.2)] == ["so-so", "bad"]
+    # the same where the distractor stands last
+    last = [*candidates(NAMES[:-1]), *candidates(NAMES[-1:], system="distractor")]
+    against = [(name, NAMES[-1], "a", "good") for name in NAMES[:-1]]
+    (good,) = agreement(compared(last, against)).annotators
+    assert (good.planted, good.preferred) == (6, 0)
     other = bad_annotators(comparisons, most_preferred=0.25, distractor="none such")
     assert other == []
 

@@ -33,6 +33,15 @@ def test_strengths_stand_beside_their_rates() -> None:
     assert found.bounded == 2
 
 
+def test_what_the_answers_leave_open_is_counted() -> None:
+    items = [*candidates("stuvw"), *candidates("xyz", "d")]
+    circle = [("x", "y", "a"), ("y", "z", "a"), ("z", "x", "a")]
+    found = fit(compared(items, [("s", "t", "a"), ("u", "v", "tie"), *circle]), "rate")
+    assert (found.contexts, found.unconnected) == (2, ["c"])
+    assert (found.circles, found.triples, found.bounded) == (1, 1, 1)
+    assert found.part.tolist() == [0, 0, 1, 1, -1, 0, 0, 0]
+
+
 def test_each_annotators_rates() -> None:
     comparisons = compared(ITEMS, [("x", "y", "a", "ann"), ("x", "y", "b", "bob")])
     each = {

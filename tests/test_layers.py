@@ -24,6 +24,7 @@ LAYERS = [
     {"evaluator"},
     {"metrics", "systems"},
     {"meta"},
+    {"pairwise"},
     {"fit", "report", "api", "recipe"},
     {"cli"},
 ]

@@ -22,6 +22,7 @@ from rejoinder.cli import (
     index,
     ls,
     meta,
+    pairs,
     reply,
     sample,
     score,
@@ -53,6 +54,7 @@ app.command("expand")(expand.expand)
 app.command("show")(show.show)
 app.command("reply")(reply.reply)
 app.command("run")(recipes.run)
+app.add_typer(pairs.app, name="pairs")
 app.command("ls")(ls.ls)
 app.command("explain")(explain.explain)
 app.command("demo")(demo.demo)

@@ -1,0 +1,188 @@
+"""Whose answers can be trusted: agreement with the others, and planted distractors.
+
+A pair has no first and second by nature. So each one counts in both directions here, and no figure
+depends on which of the two was named first: with verdicts from -1 (the second) to 1 (the first),
+Cohen's kappa with quadratic weights becomes 2 Σ x y / (Σ x² + Σ y²) over the pairs of both.
+Without ties that is twice the share of equal answers, less 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from rejoinder.meta.agreement import krippendorff_alpha
+from rejoinder.meta.humans import FEWEST, MOST_ANNOTATORS
+from rejoinder.pairwise.answers import UNNAMED, Comparisons, Floats, Ints
+
+FEWEST_PLANTED = 5
+"""Comparisons with a distractor below which somebody's share of them is chance."""
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """One who answered, and what speaks for or against the answers."""
+
+    name: str
+    answers: int
+    kappa: float | None
+    """Mean with each other annotator; None with fewer than FEWEST pairs in common with any."""
+    planted: int
+    """How often a distractor stood against another reply …"""
+    preferred: float | None
+    """… and in which share of these it was preferred; a tie is a half."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far annotators agree, all together."""
+
+    annotators: list[Annotator]
+    kappa: float | None
+    """Cohen's, quadratic weights, mean over pairs of annotators."""
+    alpha: float | None
+    """Krippendorff's, ordinal; unnamed answers count too."""
+    left_out: str | None = None
+    """Why kappa was not computed."""
+
+
+@dataclass(frozen=True)
+class Bad:
+    """An annotator whose answers had better not count."""
+
+    name: str
+    reason: str
+
+
+def agreement(comparisons: Comparisons, distractor: str = "distractor") -> Agreement:
+    """Agreement of those who gave these answers."""
+    names = comparisons.annotators
+    named = comparisons.annotator != UNNAMED
+    counts = np.bincount(comparisons.annotator[named], minlength=len(names))
+    why = None
+    if len(names) > MOST_ANNOTATORS:
+        why = f"more than {MOST_ANNOTATORS} annotators are not compared one by one"
+        kappas = np.full((0, 0), np.nan)
+        each: list[float | None] = [None] * len(names)
+    else:
+        kappas = pairwise_kappas(comparisons)
+        each = [_mean(row) for row in kappas]
+    planted, preferred = _distractors(comparisons, distractor)
+    return Agreement(
+        [
+            Annotator(
+                name,
+                int(counts[number]),
+                each[number],
+                int(planted[number]),
+                float(preferred[number] / planted[number]) if planted[number] else None,
+            )
+            for number, name in enumerate(names)
+            if counts[number]
+        ],
+        _mean(kappas[np.triu_indices(len(kappas), 1)]),
+        _alpha(comparisons),
+        why,
+    )
+
+
+def pairwise_kappas(comparisons: Comparisons) -> Floats:
+    """[annotators, annotators] kappa of each two; NaN on the diagonal, with fewer than FEWEST
+    pairs in common, and where both saw nothing but ties."""
+    verdicts, known = _verdicts(comparisons)
+    common = (known @ known.T).toarray()
+    products = (verdicts @ verdicts.T).toarray()
+    squares = (verdicts**2 @ known.T).toarray()
+    sums = squares + squares.T
+    defined = (common >= FEWEST) & (sums > 0) & ~np.eye(len(common), dtype=bool)
+    return np.where(defined, 2 * products / np.where(defined, sums, 1), np.nan)
+
+
+def bad_annotators(
+    comparisons: Comparisons,
+    *,
+    least_kappa: float | None = None,
+    most_preferred: float | None = None,
+    distractor: str = "distractor",
+) -> list[Bad]:
+    """Those who prefer distractors too often, then those with a kappa below the limit.
+
+    One whose answers are bad lowers the kappa of all others, so the lowest goes first and the rest
+    is computed again. Two who disagree both stay: nobody can say which of them is wrong.
+    """
+    found: list[Bad] = []
+    first = agreement(comparisons, distractor)
+    if most_preferred is not None:
+        for who in first.annotators:
+            if who.planted >= FEWEST_PLANTED and (who.preferred or 0) > most_preferred:
+                share = f"{who.preferred:.2f} of {who.planted} comparisons"
+                found.append(Bad(who.name, f"preferred a distractor in {share}"))
+    if least_kappa is None or first.left_out is not None:
+        return found
+    kappas = pairwise_kappas(comparisons)
+    gone = [comparisons.annotators.index(bad.name) for bad in found]
+    while True:
+        kappas[gone], kappas[:, gone] = np.nan, np.nan
+        compared = np.flatnonzero((~np.isnan(kappas)).any(axis=1))
+        if compared.size < 3:
+            return found
+        means = np.nanmean(kappas[compared], axis=1)
+        lowest = int(np.argmin(means))
+        if means[lowest] >= least_kappa:
+            return found
+        gone.append(int(compared[lowest]))
+        name = comparisons.annotators[gone[-1]]
+        found.append(Bad(name, f"kappa with the others is {means[lowest]:.2f}"))
+
+
+def _verdicts(comparisons: Comparisons) -> tuple[csr_array, csr_array]:
+    """[annotators, pairs] -1 to 1, the average of one's own answers, and 1 where there is any."""
+    named = comparisons.annotator != UNNAMED
+    who, pair = comparisons.annotator[named], _pairs(comparisons)[named]
+    shape = len(comparisons.annotators), int(pair.max(initial=-1)) + 1
+    votes = (comparisons.weight * (2 * comparisons.outcome - 1))[named]
+    verdicts = csr_array((votes, (who, pair)), shape=shape)
+    known = csr_array((np.ones(who.size), (who, pair)), shape=shape)
+    known.data[:] = 1  # the parts of one's own answers are summed up
+    return verdicts, known
+
+
+def _pairs(comparisons: Comparisons) -> Ints:
+    """The number of each answer's pair."""
+    keys = comparisons.first * len(comparisons.candidates) + comparisons.second
+    return np.asarray(np.unique(keys, return_inverse=True)[1], np.int64)
+
+
+def _alpha(comparisons: Comparisons) -> float | None:
+    """Alpha does not ask who answered: the first, second … answer about a pair are its rows. Of
+    several answers of one annotator to one question the first counts."""
+    pair, who = _pairs(comparisons), comparisons.annotator
+    own = np.where(who == UNNAMED, -1 - np.arange(who.size), who)
+    chosen = np.sort(np.unique(np.stack([own, pair]), axis=1, return_index=True)[1])
+    pair, outcome = pair[chosen], comparisons.outcome[chosen]
+    order = np.argsort(pair, kind="stable")
+    counts = np.bincount(pair, minlength=1)
+    begin = np.cumsum(counts) - counts
+    row = np.arange(pair.size) - begin[pair[order]]
+    table = np.full((int(counts.max(initial=0)), counts.size), np.nan)
+    table[row, pair[order]] = 2 * outcome[order] - 1
+    return krippendorff_alpha(np.hstack([table, -table]), "ordinal")
+
+
+def _distractors(comparisons: Comparisons, distractor: str) -> tuple[Floats, Floats]:
+    """[annotators] how often distractors stood against others, and were preferred."""
+    systems = np.array([item.system == distractor for item in comparisons.candidates], bool)
+    first, second = systems[comparisons.first], systems[comparisons.second]
+    chosen = (first != second) & (comparisons.annotator != UNNAMED)
+    liked = np.where(first, comparisons.outcome, 1 - comparisons.outcome)[chosen]
+    who, size = comparisons.annotator[chosen], len(comparisons.annotators)
+    planted = np.bincount(who, minlength=size).astype(np.float64)
+    return planted, np.asarray(np.bincount(who, liked, size), np.float64)
+
+
+def _mean(values: Floats | Sequence[float]) -> float | None:
+    known = np.asarray(values)[~np.isnan(values)]
+    return float(known.mean()) if known.size else None

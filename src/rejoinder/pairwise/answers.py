@@ -1,0 +1,247 @@
+"""Answers to "which of these two replies is better?", read and checked.
+
+    {"context_id": "7", "a": "7:human", "b": "7:hred", "winner": "a", "annotator": "ann"}
+
+Only replies to one context are compared. A named annotator has one vote a pair: whoever answers
+the same question twice has two half votes, so that answers that contradict each other cancel out.
+Answers without an annotator may be anybody's, and count one each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.errors import DataError
+from rejoinder.io import JsonLines
+from rejoinder.items import Item
+from rejoinder.spec import did_you_mean
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+UNNAMED = -1
+"""The number of an annotator who gave no name."""
+
+EVERY = 10_000
+"""Answers between two words about progress."""
+
+MOST_NAMES = 10_000
+"""Among more candidates no similar name is looked for: it would take seconds."""
+
+OUTCOMES = {"a": 1.0, "b": 0.0, "tie": 0.5}
+
+
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One person's word on two replies to one context."""
+
+    a: str
+    b: str
+    winner: Literal["a", "b", "tie"]
+    context_id: str | None = None
+    annotator: str | None = None
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The replies to one context, and how often each was preferred to each other one."""
+
+    name: str
+    """The context's id, or that of its first candidate."""
+    members: Ints
+    """[n] their numbers among all candidates."""
+    wins: Floats
+    """[n, n] votes for the one of the row against the one of the column; a tie is half a vote for
+    either."""
+
+    @property
+    def games(self) -> Floats:
+        """[n, n] how many votes were given on each pair."""
+        return self.wins + self.wins.T
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """All answers about a set of candidates, as columns; ``first`` stands before ``second``."""
+
+    candidates: Sequence[Item]
+    first: Ints
+    second: Ints
+    outcome: Floats
+    """1 where the first was preferred, 0 the second, 0.5 neither."""
+    weight: Floats
+    """The share of a vote that the answer has."""
+    annotator: Ints
+    annotators: list[str]
+    repeated: int = 0
+    """Answers to a question that their annotator had answered before, in the same way …"""
+    contradicting: int = 0
+    """… and in another way."""
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def contexts(self) -> dict[str, Ints]:
+        """The numbers of the candidates of each context."""
+        found: dict[str, list[int]] = {}
+        for number, item in enumerate(self.candidates):
+            found.setdefault(item.group, []).append(number)
+        return {name: np.array(members, np.int64) for name, members in found.items()}
+
+    def contests(self) -> Iterator[Contest]:
+        """One for each context, in the order of the candidates."""
+        place = np.zeros(len(self.candidates), np.int64)
+        context = np.zeros(len(self.candidates), np.int64)
+        for number, members in enumerate(self.contexts.values()):
+            place[members] = np.arange(members.size)
+            context[members] = number
+        order = np.argsort(context[self.first], kind="stable")
+        ends = np.searchsorted(context[self.first][order], np.arange(len(self.contexts) + 1))
+        for number, members in enumerate(self.contexts.values()):
+            own = order[ends[number] : ends[number + 1]]
+            wins = np.zeros((members.size, members.size))
+            i, j = place[self.first[own]], place[self.second[own]]
+            np.add.at(wins, (i, j), self.weight[own] * self.outcome[own])
+            np.add.at(wins, (j, i), self.weight[own] * (1 - self.outcome[own]))
+            head = self.candidates[members[0]]
+            name = head.context_id or f"(context of {head.id})"
+            yield Contest(name, members, wins)
+
+    def only(self, keep: NDArray[np.bool_]) -> Comparisons:
+        """Some of the answers."""
+        return Comparisons(
+            self.candidates,
+            self.first[keep],
+            self.second[keep],
+            self.outcome[keep],
+            self.weight[keep],
+            self.annotator[keep],
+            self.annotators,
+        )
+
+    def without(self, names: Iterable[str]) -> Comparisons:
+        """The answers of all others."""
+        numbers = [self.annotators.index(name) for name in names]
+        return self.only(~np.isin(self.annotator, numbers))
+
+
+def answer_from(record: dict[str, Any]) -> Answer:
+    """A decoded JSON object as an answer; numbers may name things, as they do in items."""
+    for key in ("a", "b", "context_id", "annotator"):
+        if type(record.get(key)) is int:  # true and false are no names
+            record[key] = str(record[key])
+    return msgspec.convert(record, Answer)
+
+
+def read_answers(
+    candidates: Sequence[Item],
+    sources: Iterable[JsonLines],
+    *,
+    strict: bool = False,
+    on_progress: Callable[[int], None] | None = None,
+) -> Comparisons:
+    """The answers of some files about these candidates; ``strict`` refuses contradictions."""
+    return collect(candidates, _lines(sources, on_progress), strict=strict)
+
+
+def _lines(
+    sources: Iterable[JsonLines], on_progress: Callable[[int], None] | None
+) -> Iterator[tuple[str, int, Answer]]:
+    done = 0
+    for lines in sources:
+        empty = True
+        for number, answer in lines.decode(answer_from):
+            empty = False
+            yield lines.name, number, answer
+            done += 1
+            if on_progress is not None and done % EVERY == 0:
+                on_progress(done)
+        if empty:
+            raise lines.wrong(None, "the file is empty; expected answers, one JSON object a line")
+
+
+def collect(
+    candidates: Sequence[Item],
+    answers: Iterable[tuple[str, int, Answer]],
+    *,
+    strict: bool = False,
+) -> Comparisons:
+    """Answers, each with its file and line, laid over the candidates that they are about."""
+    place = {item.id: number for number, item in enumerate(candidates)}
+    names: dict[str, int] = {}
+    rows: list[tuple[int, int, float, int]] = []
+    asked: dict[tuple[int, int, int], list[int]] = {}
+    where: list[tuple[str, int]] = []
+    repeated = contradicting = 0
+    for path, line, answer in answers:
+        if problem := _problem(answer, candidates, place):
+            raise DataError(problem, path=path, line=line)
+        i, j, outcome = place[answer.a], place[answer.b], OUTCOMES[answer.winner]
+        if j < i:
+            i, j, outcome = j, i, 1 - outcome
+        who = UNNAMED
+        if answer.annotator is not None:
+            who = names.setdefault(answer.annotator, len(names))
+            before = asked.setdefault((who, i, j), [])
+            if before and any(rows[row][2] != outcome for row in before):
+                if strict:
+                    first = ":".join(map(str, where[before[0]]))
+                    raise DataError(
+                        f"'{answer.annotator}' answered otherwise in {first};"
+                        " expected one answer of each annotator to a pair",
+                        path=path,
+                        line=line,
+                    )
+                contradicting += 1
+            elif before:
+                repeated += 1
+            before.append(len(rows))
+        rows.append((i, j, outcome, who))
+        where.append((path, line))
+    weight = np.ones(len(rows))
+    for same in asked.values():
+        weight[same] = 1 / len(same)
+    table = np.array(rows, np.float64).reshape(-1, 4)
+    numbers = table.astype(np.int64)
+    return Comparisons(
+        candidates,
+        numbers[:, 0],
+        numbers[:, 1],
+        table[:, 2],
+        weight,
+        numbers[:, 3],
+        list(names),
+        repeated,
+        contradicting,
+    )
+
+
+def _problem(answer: Answer, candidates: Sequence[Item], place: dict[str, int]) -> str | None:
+    """What is wrong with an answer; None if nothing is."""
+    for key, name in (("a", answer.a), ("b", answer.b)):
+        if name not in place:
+            return f"{key}: '{name}' is not among the candidates: {_advice(name, place)}"
+    if answer.a == answer.b:
+        return f"'{answer.a}' is compared with itself; expected two candidates of one context"
+    groups = [candidates[place[name]].group for name in (answer.a, answer.b)]
+    if groups[0] != groups[1]:
+        return (
+            f"'{answer.a}' and '{answer.b}' reply to different contexts;"
+            " expected two candidates of one context"
+        )
+    known = candidates[place[answer.a]].context_id
+    if None not in (answer.context_id, known) and answer.context_id != known:
+        return f"context_id: '{answer.a}' replies to '{known}', not to '{answer.context_id}'"
+    return None
+
+
+def _advice(name: str, place: dict[str, int]) -> str:
+    near = did_you_mean(name, place) if len(place) <= MOST_NAMES else ""
+    return near if near.startswith("did") else "expected the id of one"

@@ -1,0 +1,147 @@
+"""Planned pairs: the most telling first, none twice, connected soon, by hand and at large."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit
+
+from duels import candidates, compared
+from rejoinder.pairwise.answers import Contest
+from rejoinder.pairwise.bradley_terry import PRIOR, expected_rates, solve
+from rejoinder.pairwise.plan import dealt, missing, next_pairs, plan
+
+NAMES = "abcdefgh"
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(3)
+
+
+def table(size: int, pairs) -> np.ndarray:
+    wins = np.zeros((size, size))
+    for i, j in pairs:
+        wins[i, j] += 1
+    return wins
+
+
+def test_first_every_reply_is_paired_once_and_all_are_connected_soon() -> None:
+    pairs = [(i, j) for _, i, j in islice(next_pairs(np.zeros((16, 16)), rng()), 15)]
+    assert sorted(np.array(pairs[:8]).ravel()) == list(range(16))
+    parts, _ = connected_components(table(16, pairs), directed=False)
+    assert parts == 1  # with 15 pairs, the fewest that can
+
+
+def test_then_winners_meet_winners() -> None:
+    # 0 beat 1, 2 beat 3, 4 beat 5, 6 beat 7
+    wins = table(8, [(0, 1), (2, 3), (4, 5), (6, 7)])
+    for _, i, j in islice(next_pairs(wins, rng()), 4):
+        assert i % 2 == j % 2
+
+
+def test_the_first_gain_by_hand() -> None:
+    # nothing known of two: strengths 0, s = 9 I, w = 1/4, a rate changes with its strength by 1/4
+    # (one opponent), D = 1/16, q = 81/16 I; g = 1/4 * 2 * 81/16 / (1 + 1/4 * 18) = (81/32) / 5.5
+    ((gain, i, j),) = next_pairs(np.zeros((2, 2)), rng())
+    assert gain == pytest.approx(81 / 32 / 5.5)
+    assert {i, j} == {0, 1}
+
+
+def test_gains_are_what_the_plain_formula_gives() -> None:
+    """Each gain is the fall of Σ D s_ii, with s inverted anew instead of updated."""
+    judged = table(6, [(0, 1), (0, 1), (2, 3), (3, 4), (1, 2), (4, 5)])
+    strength, covariance = solve(judged, PRIOR)
+    changes = np.diag(expected_rates(strength)[1]) ** 2
+    expected = expit(strength[:, None] - strength)
+    information = np.linalg.inv(covariance)
+
+    def after(i: int, j: int) -> np.ndarray:
+        edge = np.zeros(6)
+        edge[i], edge[j] = 1, -1
+        return information + expected[i, j] * (1 - expected[i, j]) * np.outer(edge, edge)
+
+    def left(told: np.ndarray) -> float:
+        return float(changes @ np.diag(np.linalg.inv(told)))
+
+    seen = 0
+    for gain, i, j in next_pairs(judged, rng()):
+        assert gain == pytest.approx(left(information) - left(after(i, j)), rel=1e-6)
+        if not seen:
+            open_pairs = [
+                (a, b) for a in range(6) for b in range(a) if judged[a, b] + judged[b, a] == 0
+            ]
+            assert gain == pytest.approx(
+                max(left(information) - left(after(a, b)) for a, b in open_pairs)
+            )
+        information = after(i, j)
+        seen += 1
+    assert seen == 15 - 5
+
+
+def test_no_pair_twice_unless_asked() -> None:
+    judged = table(5, [(0, 1), (2, 3)])
+    pairs = [frozenset((i, j)) for _, i, j in next_pairs(judged, rng())]
+    assert len(pairs) == len(set(pairs)) == 10 - 2
+    assert not {frozenset((0, 1)), frozenset((2, 3))} & set(pairs)
+    again = [frozenset((i, j)) for _, i, j in next_pairs(judged, rng(), again=True)]
+    assert len(again) == len(set(again)) == 10
+
+
+def test_seeds_repeat_and_differ() -> None:
+    comparisons = compared(candidates(NAMES), [])
+    one, same, other = (plan(comparisons, count=6, seed=seed) for seed in (1, 1, 2))
+    assert one == same != other
+
+
+def test_a_share_counts_what_is_judged() -> None:
+    items = [*candidates(NAMES, "c"), *candidates("12", "d")]
+    comparisons = compared(items, [("a", "b", "a", "ann"), ("a", "b", "b", "bob")])
+    # c has 28 pairs: half are 14, one of them is judged; d has one pair, and half of it is none
+    first, second = comparisons.contests()
+    assert (missing(first, 0.5), missing(second, 0.5)) == (13, 0)
+    questions = plan(comparisons, share=0.5)
+    assert [q.context for q in questions] == ["c"] * 13
+    assert plan(comparisons, share=0.01) == []
+    assert len(plan(comparisons, share=1)) == 28
+
+
+def test_a_count_goes_where_it_tells_most() -> None:
+    known = [(a, b, "a", who) for who in "12345" for a in "abcd" for b in "abcd" if a < b][:-1]
+    items = [*candidates("abcd", "c"), *candidates("efgh", "d"), *candidates("ijkl", "e")]
+    comparisons = compared(items, known[:-3])
+    # c is nearly decided, d and e are not: they take turns
+    questions = plan(comparisons, count=6)
+    assert [q.context for q in questions] == ["d", "e"] * 3
+    # 6 pairs each of d and e; of c all have answers
+    assert len(plan(comparisons, count=1000)) == 12
+    with pytest.raises(ValueError, match="either"):
+        plan(comparisons)
+
+
+def test_sides_are_drawn() -> None:
+    """Every candidate stands first now and then: in 19 pairs, hardly ever fewer than 3 times."""
+    questions = plan(compared(candidates([f"{n:02}" for n in range(20)]), []), share=1)
+    first = np.bincount([q.a for q in questions], minlength=20)
+    assert first.sum() == 190
+    assert 2 < first.min() <= first.max() < 17
+
+
+def test_a_context_with_one_candidate_has_no_pairs() -> None:
+    items = [*candidates("a", "c"), *candidates("bc", "d")]
+    (question,) = plan(compared(items, []), count=5)
+    assert {question.a, question.b} == {1, 2}
+    assert missing(Contest("c", np.array([0]), np.zeros((1, 1))), 1) == 0
+
+
+def test_questions_are_dealt_out_and_some_go_to_everybody() -> None:
+    questions = plan(compared(candidates(NAMES), []), count=20)
+    given = dealt(questions, ["ann", "bob"], 0.2)
+    assert len(given) == 20 + 4
+    both = {q for q, _ in given if sum(q == other for other, _ in given) == 2}
+    assert len(both) == 4
+    loads = [sum(name == who for _, name in given) for who in ("ann", "bob")]
+    assert loads == [12, 12]
+    assert len(dealt(questions, ["ann", "bob"], 0)) == 20

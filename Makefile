@@ -27,8 +27,8 @@ unit: $(VENV)/dev
 	$(BIN)/pytest -n 2 --dist loadgroup -q
 
 bench: $(VENV)/dev
-	for file in bertscore bootstrap cleaning corpus encoding evaluator learn overlap pair_metrics \
-	  retrieval streaming tokenizing vectors; do \
+	for file in bertscore bootstrap cleaning corpus encoding estimators evaluator learn overlap \
+	  pair_metrics pairs retrieval streaming tokenizing vectors; do \
 	  $(BIN)/python benchmarks/$$file.py || exit 1; done
 
 $(VENV)/bin/python:

@@ -1,0 +1,50 @@
+"""``rejoinder pairs curve``: how many pairs are enough."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from rejoinder.cli.common import JsonOption, naming, pieces_progress, print_json, show
+from rejoinder.cli.pairs.common import (
+    AnswersArgument,
+    CandidatesArgument,
+    StrictOption,
+    read_candidates,
+    read_comparisons,
+    stdin_twice,
+)
+from rejoinder.errors import UsageError
+
+
+def curve(
+    candidates: CandidatesArgument,
+    answers: AnswersArgument,
+    draws: Annotated[
+        int, typer.Option("--draws", metavar="N", min=1, max=10_000, help="Draws of each share.")
+    ] = 20,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, max=2**63 - 1, help="Seed of the draws.")
+    ] = 12345,
+    strict: StrictOption = False,
+    json: JsonOption = False,
+) -> None:
+    """How many pairs are enough? Agreement over the share of judged pairs.
+
+    Winning rates from some of an annotator's answers, against those from all of
+    them (in annotator) and from all of another's (between annotators).
+    """
+    from rejoinder.pairwise.agreement import share_curve
+    from rejoinder.report.pairs import curve_table
+
+    if problems := stdin_twice([candidates, *answers]):
+        raise UsageError(*problems)
+    comparisons = read_comparisons(read_candidates(candidates), answers, strict=strict)
+    with naming(answers[0]), pieces_progress("drawing") as advance:
+        points = share_curve(comparisons, draws=draws, seed=seed, on_progress=advance)
+    if json:
+        print_json({"curve": [asdict(point) for point in points]})
+    else:
+        show(curve_table(points))

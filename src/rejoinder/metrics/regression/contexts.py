@@ -92,12 +92,11 @@ class Context(Layout):
         known &= ~np.isnan(self.similarity[:, column, column]).any(axis=0)
         return seen[known]
 
-    def incomparable(self, seen: Ints) -> object:
-        """Why some of the references ``seen`` can't be compared with one another, or None."""
+    def incomparable(self, columns: Ints) -> object:
+        """Why some of these references can't be compared with one another, or None."""
         if self.why is None:
             return None
-        column = self.column[seen]
-        why = self.why[np.ix_(column, column)]
+        why = self.why[np.ix_(columns, columns)]
         return next((reason for reason in why.flat if reason is not None), None)
 
     def reason(self, place: int, seen: Ints) -> object:

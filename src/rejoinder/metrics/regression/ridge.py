@@ -17,7 +17,7 @@ import numpy as np
 
 from rejoinder.metrics.batch import Floats, Ints
 
-PENALTY, PENALTY_OF_PRODUCTS = 30.0, 3000.0
+PENALTY, PENALTY_OF_PRODUCTS = 100.0, 10000.0
 BLOCK = 4096
 
 

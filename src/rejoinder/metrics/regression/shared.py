@@ -2,8 +2,9 @@
 
 Similarities to the references of one context are no features of another. These mean the same
 everywhere: how near a text is to the good references of its context (a weight above 0) and to the
-bad ones, each as the highest similarity, the mean of the three highest, and the mean. One
-regression learns from all references of all other contexts, each judged by its neighbours, how
+bad ones, each as the highest similarity, the mean of the three highest, and the mean; and what the
+regression of its own context says of it, however little that has to learn from. One regression
+learns from all references of all other contexts, each judged by its neighbours, how
 the scores of people follow from that.
 
 A good reference has one good neighbour less than a bad one has, and the highest of four
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from rejoinder.metrics.batch import Floats, Ints
 from rejoinder.metrics.regression.contexts import Context
+from rejoinder.metrics.regression.own import FEWEST, Own
 from rejoinder.metrics.regression.ridge import Ridge
 from rejoinder.metrics.regression.similarity import Flags
 
@@ -32,8 +34,9 @@ NO_OTHER_CONTEXT = "no other context has references to learn from"
 class Shared:
     """Collects, context by context, what there is to learn and what is asked."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str], own: Own) -> None:
         self._texts = texts
+        self._own = own
         self._rows: list[Floats] = []
         self._target: list[Floats] = []
         self._numbers: list[Ints] = []
@@ -42,7 +45,7 @@ class Shared:
     def read(self, context: Context, seen: Mapping[int, Ints], loo: bool) -> None:
         """Learn from a context's references; remember those of its items that are asked for, with
         the references that each may see."""
-        known = _Known(context, self._texts)
+        known = _Known(context, self._texts, self._own)
         rows, target = known.learn()
         self._rows.append(rows)
         self._target.append(target)
@@ -56,16 +59,21 @@ class Shared:
         first = np.cumsum([0, *map(len, self._rows)])
         if not len(numbers) or not first[-1]:
             return numbers, np.full(len(numbers), np.nan)
-        ridge = Ridge.fit(np.concatenate(self._rows), np.concatenate(self._target), first)
-        found = [ridge.without(group, asked) for group, asked in enumerate(self._asked)]
+        rows = np.concatenate(self._rows)
+        # what is learnt is a correction: where it is little, contexts stand for themselves
+        ridge = Ridge.fit(rows, np.concatenate(self._target) - rows[:, -1], first)
+        found = [
+            asked[:, -1] + ridge.without(group, asked) for group, asked in enumerate(self._asked)
+        ]
         return numbers, np.concatenate(found)
 
 
 class _Known:
     """The references of one context, with the score of each: the mean, if items differ in it."""
 
-    def __init__(self, context: Context, texts: Sequence[str]) -> None:
+    def __init__(self, context: Context, texts: Sequence[str], own: Own) -> None:
         self.context = context
+        self.own = own
         self.same = context.same[: context.references]
         scored = ~np.isnan(context.weight)
         column = context.column[scored]
@@ -93,7 +101,7 @@ class _Known:
             if len(others):
                 kept = self._evened(place, others, self.good[others], bool(self.good[place]))
                 rows.append(place)
-                lists.append((others[kept], self.good[others[kept]]))
+                lists.append((others[kept], self.weight[others[kept]]))
         return self._features(rows, lists), (self.weight[rows] + 1) / 2
 
     def ask(self, seen: Mapping[int, Ints], loo: bool) -> Floats:
@@ -101,12 +109,12 @@ class _Known:
         lists = []
         rows = self.context.reply[list(seen)].tolist()
         for text, own in zip(rows, seen.values(), strict=True):
-            columns, good = self.context.column[own], self.context.weight[own] > 0
+            columns, weight = self.context.column[own], self.context.weight[own]
             itself = np.flatnonzero(self.usable & (self.same == self.context.same[text]))
             if loo and len(itself):
-                kept = self._evened(text, columns, good, bool(self.good[itself[0]]))
-                columns, good = columns[kept], good[kept]
-            lists.append((columns, good))
+                kept = self._evened(text, columns, weight > 0, bool(self.good[itself[0]]))
+                columns, weight = columns[kept], weight[kept]
+            lists.append((columns, weight))
         return self._features(rows, lists)
 
     def _known_to(self, text: int, columns: Ints) -> Ints:
@@ -125,14 +133,25 @@ class _Known:
         order = np.argsort(_mixed(self.digest[text], self.digest[columns[other]]), kind="stable")
         return np.sort(np.setdiff1d(np.arange(len(columns)), other[order[max(most, 0) :]]))
 
-    def _features(self, rows: Sequence[int], lists: Sequence[tuple[Ints, Flags]]) -> Floats:
+    def _features(self, rows: Sequence[int], lists: Sequence[tuple[Ints, Floats]]) -> Floats:
         from rejoinder.kernels.nearness import nearness
 
         first = np.cumsum([0, *(len(columns) for columns, _ in lists)])
         columns = np.concatenate([np.zeros(0, np.int64), *(columns for columns, _ in lists)])
-        good = np.concatenate([np.zeros(0, bool), *(good for _, good in lists)])
+        weight = np.concatenate([np.zeros(0), *(weight for _, weight in lists)])
         asked = np.array(rows, np.int64)
-        return nearness(self.context.similarity, asked, columns, first, good)
+        near = nearness(self.context.similarity, asked, columns, first, weight > 0)
+        alone = [self._alone(text, *some) for text, some in zip(asked, lists, strict=True)]
+        return np.column_stack([near, np.array(alone, np.float64)])
+
+    def _alone(self, text: np.int64, columns: Ints, weight: Floats) -> float:
+        """How much better than the mean of these references the regression of the context itself
+        says that a text is: 0, if they are too few for one, or can't be compared. (The mean itself
+        would betray what is judged: without a good reference, it is lower.)"""
+        if len(columns) < FEWEST or self.context.incomparable(columns) is not None:
+            return 0.0
+        found = self.own.estimate(self.context, columns, weight, np.array([text]))[0]
+        return float(found - (weight.mean() + 1) / 2)
 
 
 def _mixed(one: np.uint64, others: Digests) -> Digests:

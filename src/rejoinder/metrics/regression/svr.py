@@ -45,14 +45,12 @@ from rejoinder.metrics.base import Reasons, check_range
 from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.metrics.regression.contexts import Context
 from rejoinder.metrics.regression.estimator import NO_SCORE, Estimator
+from rejoinder.metrics.regression.own import FEWEST, Own
 from rejoinder.metrics.regression.shared import NO_OTHER_CONTEXT, Shared
 
-FEWEST = 3
 TOO_FEW = f"fewer than {FEWEST} references with a score"
 SHARE = ("auto", "never", "always")
 MOST = 10**6
-TOLERANCE = 1e-6
-"""How far the optimum may be missed; a tenth as much moves no score in its fifth decimal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +79,10 @@ class Svr(Estimator):
     def whole_set(self) -> bool:
         return self.share != "never"
 
+    @property
+    def _own(self) -> Own:
+        return Own(self.c, self.epsilon, self.gamma)
+
     def _signed(self, key: str) -> str:
         if key == "gamma" and self.gamma is None:
             return "scale"
@@ -89,7 +91,7 @@ class Svr(Estimator):
     def estimate(
         self, batch: Batch, every: Iterable[Context], values: Floats, reasons: Reasons
     ) -> None:
-        shared = Shared(batch.table.texts) if self.whole_set else None
+        shared = Shared(batch.table.texts, self._own) if self.whole_set else None
         for context in every:
             seen = self._seen(context, reasons)
             if self.share != "always":
@@ -133,30 +135,9 @@ class Svr(Estimator):
             models.setdefault(key, []).append(place)
         for places in models.values():
             own = seen[places[0]]
-            if (why := context.incomparable(own)) is not None:
+            if (why := context.incomparable(context.column[own])) is not None:
                 reasons[context.items[places]] = why
             else:
-                found = self._regression(context, own, context.reply[places])
+                columns, weight = context.column[own], context.weight[own]
+                found = self._own.estimate(context, columns, weight, context.reply[places])
                 values[context.items[places]] = found
-
-    def _regression(self, context: Context, own: Ints, asked: Ints) -> Floats:
-        """The values of texts by a regression over the references ``own``."""
-        from rejoinder.kernels.regression import estimate
-
-        columns = context.column[own]
-        change = context.most - np.bincount(columns, minlength=context.references)
-        changed = np.flatnonzero(change)
-        return estimate(
-            context.filled,
-            context.apart,
-            columns,
-            columns,
-            changed,
-            change[changed].astype(np.float64),
-            (context.weight[own] + 1) / 2,
-            asked,
-            self.c,
-            self.epsilon,
-            self.gamma or 0.0,
-            TOLERANCE,
-        )

@@ -28,7 +28,7 @@ from rejoinder.metrics.regression.ridge import Ridge
 from rejoinder.metrics.regression.similarity import Flags
 
 Digests = NDArray[np.uint64]
-NO_OTHER_CONTEXT = "no other context has references to learn from"
+TOO_LITTLE = "too few references, here or in other contexts, to learn from"
 
 
 class Shared:
@@ -53,8 +53,8 @@ class Shared:
         self._asked.append(known.ask(seen, loo))
 
     def answers(self) -> tuple[Ints, Floats]:
-        """The numbers of the items that were asked for, and their values: NaN for those of a
-        context that is the only one with references to learn from."""
+        """The numbers of the items that were asked for, and their values: NaN for those that have
+        nothing to be compared with, or no other context to learn from."""
         numbers = np.concatenate([*self._numbers, np.zeros(0, np.int64)])
         first = np.cumsum([0, *map(len, self._rows)])
         if not len(numbers) or not first[-1]:
@@ -98,8 +98,8 @@ class _Known:
         for place in np.flatnonzero(self.usable).tolist():
             others = np.flatnonzero(self.usable & (self.same != self.same[place]))
             others = self._known_to(place, others)
-            if len(others):
-                kept = self._evened(place, others, self.good[others], bool(self.good[place]))
+            kept = self._evened(place, others, self.good[others], bool(self.good[place]))
+            if len(kept):
                 rows.append(place)
                 lists.append((others[kept], self.weight[others[kept]]))
         return self._features(rows, lists), (self.weight[rows] + 1) / 2
@@ -146,8 +146,11 @@ class _Known:
 
     def _alone(self, text: np.int64, columns: Ints, weight: Floats) -> float:
         """How much better than the mean of these references the regression of the context itself
-        says that a text is: 0, if they are too few for one, or can't be compared. (The mean itself
-        would betray what is judged: without a good reference, it is lower.)"""
+        says that a text is: 0, if they are too few for one, or can't be compared; NaN, if there are
+        none. (The mean itself would betray what is judged: without a good reference, it is lower.)
+        """
+        if not len(columns):
+            return np.nan
         if len(columns) < FEWEST or self.context.incomparable(columns) is not None:
             return 0.0
         found = self.own.estimate(self.context, columns, weight, np.array([text]))[0]

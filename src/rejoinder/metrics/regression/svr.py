@@ -46,7 +46,7 @@ from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.metrics.regression.contexts import Context
 from rejoinder.metrics.regression.estimator import NO_SCORE, Estimator
 from rejoinder.metrics.regression.own import FEWEST, Own
-from rejoinder.metrics.regression.shared import NO_OTHER_CONTEXT, Shared
+from rejoinder.metrics.regression.shared import TOO_LITTLE, Shared
 
 TOO_FEW = f"fewer than {FEWEST} references with a score"
 SHARE = ("auto", "never", "always")
@@ -105,7 +105,7 @@ class Svr(Estimator):
             if not np.isnan(value):
                 values[number], reasons[number] = value, None
             elif self.share == "always":
-                reasons[number] = NO_OTHER_CONTEXT
+                reasons[number] = TOO_LITTLE
 
     def _seen(self, context: Context, reasons: Reasons) -> dict[int, Ints]:
         """For each item that can be judged, its references."""

@@ -164,6 +164,25 @@ def test_references_do_not_tell_which_of_them_is_judged() -> None:
     assert area(without, f"svr(d={WER})") == pytest.approx(0.5, abs=0.06)
 
 
+def test_winning_rates_do_not_tell_which_of_them_is_missing() -> None:
+    """Rates of one context add up, so that the mean of the others tells the one that is judged.
+    Words say nothing here, and nothing must be found."""
+    rng = np.random.default_rng(0)
+    items, rates = [], []
+    for context in range(200):
+        weights = rng.permutation(np.linspace(-1, 1, 5))
+        known = [Reference(" ".join(rng.choice(list("abcdefgh"), 5)), weight=w) for w in weights]
+        items += [
+            Item(f"{context}:{n}", r.text, references=known, context_id=str(context))
+            for n, r in enumerate(known)
+        ]
+        rates += weights.tolist()
+    found = values(f"svr(d={WER})", items)
+    scored = ~np.isnan(found)
+    assert scored.mean() > 0.9
+    assert abs(np.corrcoef(found[scored], np.array(rates)[scored])[0, 1]) < 0.1
+
+
 def test_a_score_does_not_know_its_own() -> None:
     """Whatever people said of the reply itself, it is judged alike."""
     items = simulated(12)

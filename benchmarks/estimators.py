@@ -3,6 +3,7 @@ references they need.
 
     python benchmarks/estimators.py            speed, against a plain loop
     python benchmarks/estimators.py separate   good from wrong replies of DailyDialog++ dev
+    python benchmarks/estimators.py few        the same with fewer references
     python benchmarks/estimators.py curve      simulated references with a known truth
 
 Speed: 1,000 contexts with 100 scored references each, every one judged by the 99 others, by a
@@ -123,6 +124,7 @@ def _plain(items: list[Item]) -> np.ndarray:
 
 
 BLIND = "blind "
+THREE = "svr(d=bleu(smooth=nist),d2=wer,d3=sentence-cosine)"
 ALL_FOUR = "svr(d=bleu(smooth=nist),d2=wer,d3=sentence-cosine,d4=bertscore)"
 POSITIVES_ONLY = [
     f"{name}refs={refs})"
@@ -147,7 +149,7 @@ WITH_NEGATIVES = [
     "svr(d=sentence-cosine)",
     "svr(d=bertscore)",
     "svr(d=bleu(smooth=nist),d2=wer,d3=sentence-cosine,share=never)",
-    "svr(d=bleu(smooth=nist),d2=wer,d3=sentence-cosine)",
+    THREE,
     BLIND + ALL_FOUR,
     ALL_FOUR,
 ]
@@ -209,17 +211,35 @@ def _weighted_auc(values: np.ndarray, good: np.ndarray, wrong: np.ndarray, times
     return float((rights * (below + wrongs / 2)).sum() / (rights.sum() * wrongs.sum()))
 
 
-def _judged() -> tuple[list[Item], np.ndarray]:
-    """All replies with 4 good and 9 wrong others, and the context of each."""
+def few() -> None:
+    """The same with fewer replies a context: what learning from other contexts is worth."""
+    shares = "never", "auto"
+    print(f"{'AUC, good against adversarial':32}" + "".join(f"{share:>8}" for share in shares))
+    for k in range(1, 5):
+        items, _ = _judged(k + 1, k + 1, k)
+        kind = np.array([item.system for item in items])
+        found = []
+        for share in shares:
+            values = _score(make_metric(f"{THREE[:-1]},share={share})"), items)
+            found.append(auc(values[kind == "good"], values[kind == "adversarial"]))
+        label = f"{k} good and {2 * k} wrong references"
+        print(f"{label:32}" + "".join(f"{area:8.3f}" for area in found), flush=True)
+
+
+def _judged(*most: int) -> tuple[list[Item], np.ndarray]:
+    """All replies (or the first so many good, adversarial and random ones) with the others, one of
+    the other kind left out, and the context of each."""
     rng = np.random.default_rng(12345)
     items, context = [], []
     for number, kinds in enumerate(_records()):
-        texts = [text for replies in kinds for text in replies]
-        names = ["good"] * 5 + ["adversarial"] * 5 + ["random"] * 5
+        sizes = most or (5, 5, 5)
+        texts = [t for replies, size in zip(kinds, sizes, strict=True) for t in replies[:size]]
+        names = np.repeat(["good", "adversarial", "random"], sizes).tolist()
         for i, text in enumerate(texts):
-            left_out = rng.integers(5, 15) if i < 5 else rng.integers(0, 5)
+            good = sizes[0]
+            left_out = rng.integers(good, len(texts)) if i < good else rng.integers(0, good)
             known = [
-                Reference(other, 1.0 if j < 5 else -1.0)
+                Reference(other, 1.0 if j < good else -1.0)
                 for j, other in enumerate(texts)
                 if j not in (i, left_out) and other != text
             ]
@@ -307,6 +327,8 @@ if __name__ == "__main__":
             show(speed())
         case ["separate"]:
             separate()
+        case ["few"]:
+            few()
         case ["curve"]:
             curve()
         case _:

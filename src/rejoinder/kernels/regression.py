@@ -23,6 +23,7 @@ Ints = NDArray[np.int64]
 LEAST = 1e-12
 """Two equal texts have no distance; a step along it must not be divided by 0."""
 MOST_STEPS = 10_000_000
+"""With a huge C and hardly any γ, the optimum may be out of reach: then there is no value."""
 
 
 @compiled
@@ -30,6 +31,7 @@ def _solve(kernel, target, c, epsilon, tolerance):
     """β and b, for a kernel whose diagonal is 1."""
     n = len(target)
     beta, left = np.zeros(n), target.copy()
+    done = False
     for _ in range(MOST_STEPS):
         up, first = -np.inf, -1
         for i in range(n):
@@ -48,6 +50,7 @@ def _solve(kernel, target, c, epsilon, tolerance):
                     if gain * gain / bend > promise:
                         promise, second = gain * gain / bend, j
         if second < 0 or up - down <= tolerance:
+            done = True
             break
         price = left[second] - epsilon if beta[second] > 0 else left[second] + epsilon
         step = (up - price) / max(2 - 2 * kernel[first, second], LEAST)
@@ -61,7 +64,7 @@ def _solve(kernel, target, c, epsilon, tolerance):
         beta[second] = _landed(ends[1], c, step == other)
         for i in range(n):
             left[i] -= step * (kernel[first, i] - kernel[second, i])
-    return beta, _offset(beta, left, c, epsilon)
+    return beta, _offset(beta, left, c, epsilon) if done else np.nan
 
 
 @compiled

@@ -121,6 +121,20 @@ def test_am_is_pooling_over_the_best(reply: str, known: list[Reference], m: int)
     assert found[am].unscored == found[plain].unscored
 
 
+@pytest.mark.parametrize("d", ["sentence-cosine", "embedding-average", "bertscore"])
+def test_vectors_are_compared_as_the_metric_does(d: str) -> None:
+    """Cosines of sentences are a matrix product here; a blank reply is 0."""
+    known = [Reference(t) for t in ("the cat sat", "a mat", "on the mat .", "cats sat")]
+    items = [
+        Item(str(n), reply, references=known[: n + 1], context_id="c")
+        for n, reply in enumerate(("a cat", "  ", "the mat sat on a cat", "a cat"))
+    ]
+    am, plain = f"am(d={d},loo=false)", f"{d}(refs=top(3))"
+    found = rejoinder.score(items, [am, plain], resamples=100)
+    np.testing.assert_allclose(found[am].values, found[plain].values, rtol=0, atol=1e-5)
+    assert found[am].values[1] == 0
+
+
 @given(reply=texts, known=references, data=st.data())
 def test_the_order_of_references_decides_nothing(
     reply: str, known: list[Reference], data: st.DataObject

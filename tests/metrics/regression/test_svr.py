@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.svm import SVR
 
 import rejoinder
+from rejoinder.errors import UsageError
 from rejoinder.items import Item, Reference
 from rejoinder.kernels.regression import estimate
 from rejoinder.metrics.base import make_metric
@@ -203,3 +204,13 @@ def test_a_reference_without_a_score() -> None:
     reason = "a reference has no weight, which says how good it is"
     assert why(ALONE, "x", known) == reason
     assert why("svr", "x", known) == reason
+
+
+def test_a_regression_that_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(*arguments: object) -> np.ndarray:
+        return np.array([np.nan])
+
+    monkeypatch.setattr("rejoinder.kernels.regression.estimate", nothing)
+    known = scored(("a b", 1.0), ("c d", -1.0), ("a d", 0.0))
+    with pytest.raises(UsageError, match="take a smaller c"):
+        one(ALONE, "x", known)

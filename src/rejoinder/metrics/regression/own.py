@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rejoinder.errors import UsageError
 from rejoinder.metrics.batch import Floats, Ints
 from rejoinder.metrics.regression.contexts import Context
 
@@ -29,7 +30,7 @@ class Own:
 
         change = context.most - np.bincount(columns, minlength=context.references)
         changed = np.flatnonzero(change)
-        return estimate(
+        found = estimate(
             context.filled,
             context.apart,
             columns,
@@ -43,3 +44,6 @@ class Own:
             self.gamma or 0.0,
             TOLERANCE,
         )
+        if np.isnan(found).any():
+            raise UsageError(f"no regression is found with c={self.c:g}: take a smaller c")
+        return found

@@ -14,12 +14,12 @@ A reply that is itself among the references is judged by the others (``loo=true`
 what learns knows neither its score nor the similarities to it.
 
 Such a regression needs about 25 references (Figure 4 of the paper). ``share`` says what is done
-with replies that see fewer than ``least`` (25): by ``auto``, they are judged by a regression over
-the references of all other contexts, whose features mean the same everywhere; by ``never``, each
-context stands for itself, and fewer than 3 references are unscored; by ``always``, all replies are
-judged in that way. docs/estimators.md tells more. What is shared is learnt from the set that is
-scored, so that a score depends on which other contexts are in it; all items are kept in memory.
-Where there is no other context, ``auto`` is like ``never``.
+with replies that see fewer than ``least`` (25): by ``auto``, what it says is corrected by another
+one, over the references of all other contexts, with features that mean the same everywhere; by
+``never``, each context stands for itself, and fewer than 3 references are unscored; by ``always``,
+all replies are judged in the first way. docs/estimators.md tells more. What is shared is learnt
+from the set that is scored, so that a score depends on which other contexts are in it; all items
+are kept in memory. Where there is no other context, ``auto`` is like ``never``.
 
 Choices: an item with a reference that has no weight is unscored, for nobody said how good that is.
 Equal scores give that score, and so do equal references with one score. The corpus value is the

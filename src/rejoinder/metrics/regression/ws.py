@@ -5,7 +5,8 @@
 over the ``m`` references (3) that are most similar to the reply h, where e = (w + 1) / 2 is the
 score of a reference with the weight w: 0 for the worst, 1 for the best. ``d`` is the metric that
 gives s: any that compares a reply with a reference; with ``d2``, ``d3`` and ``d4``, s is the mean
-of several.
+of several. It should be above 0: where it is negative, as most are with ``wer(signed=true)``, good
+references count against a reply, and bad ones do not.
 
 Choices: an item with a reference that has no weight is unscored, for nobody said how good that is.
 Where there are fewer than m references, the average is over those. Where equally similar
@@ -31,12 +32,15 @@ import numpy as np
 from rejoinder.metrics.batch import Floats
 from rejoinder.metrics.regression.estimator import NO_SCORE
 from rejoinder.metrics.regression.nearest import NearestEstimator
+from rejoinder.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ws(NearestEstimator):
     name: ClassVar[str] = "ws"
     summary: ClassVar[str] = "scores of the m nearest references, weighted by similarity d"
+
+    d: Spec = Spec("wer")
 
     def refused(self, weight: Floats) -> str | None:
         return NO_SCORE if np.isnan(weight).any() else None

@@ -66,6 +66,7 @@ class Registry(Generic[T]):
 _OVERLAP = "rejoinder.metrics.overlap"
 _DIVERSITY = "rejoinder.metrics.diversity"
 _EMBEDDING = "rejoinder.metrics.embedding"
+_REGRESSION = "rejoinder.metrics.regression"
 
 METRICS: Registry[Any] = Registry(
     kind="metric",
@@ -95,6 +96,9 @@ METRICS: Registry[Any] = Registry(
         "unreferenced": "rejoinder.metrics.learned.unreferenced:Unreferenced",
         "expanded": "rejoinder.metrics.weighted.expanded:Expanded",
         "ruber": "rejoinder.metrics.blend.ruber:Ruber",
+        "am": f"{_REGRESSION}.am:Am",
+        "ws": f"{_REGRESSION}.ws:Ws",
+        "svr": f"{_REGRESSION}.svr:Svr",
     },
 )
 

@@ -150,6 +150,19 @@ def test_no_reply_is_its_own_reference(name: str) -> None:
 
 
 @pytest.mark.usefixtures("data")
+def test_scored_references_do_not_betray_the_reply() -> None:
+    """Whatever a reply is, it sees 4 good and 9 wrong others, unless a text stands twice."""
+    seen = {}
+    for item in load("dailydialog-plusplus-dev", "scored"):
+        assert item.response not in [reference.text for reference in item.references]
+        counts = tuple(sum(r.weight == w for r in item.references) for w in (1, -1))
+        seen.setdefault(item.system, Counter())[counts] += 1
+    for system, counts in seen.items():
+        assert counts[4, 9] >= 5140 - 20, system
+        assert counts.total() == 5140
+
+
+@pytest.mark.usefixtures("data")
 def test_open2ch_marks_become_line_breaks() -> None:
     items = by_id("open2ch-dev")
     assert not any("__BR__" in text for i in items.values() for text in [i.response, *i.context])

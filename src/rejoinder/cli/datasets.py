@@ -38,7 +38,8 @@ def list_sets(json: JsonOption = False) -> None:
 def export(
     name: Annotated[str, typer.Argument(metavar="NAME", help="See 'rejoinder datasets list'.")],
     references: Annotated[
-        str | None, typer.Option("--references", metavar="KIND", help="single, multi or none.")
+        str | None,
+        typer.Option("--references", metavar="KIND", help="single, multi, scored or none."),
     ] = None,
     system: Annotated[
         list[str] | None,

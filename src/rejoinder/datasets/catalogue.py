@@ -32,7 +32,7 @@ class Dataset:
     citation: str
     files: tuple[File, ...]
     references: tuple[str, ...]
-    """Which of single, multi and none it offers, the default first."""
+    """Which of single, multi, scored and none it offers, the default first."""
     size: int
     loader: str
 
@@ -103,7 +103,7 @@ def _plusplus(part: str, sha256: str, contexts: int) -> Dataset:
         files=(
             File(f"dailydialog-plusplus/{part}.jsonl", sha256, f"the {part} set as JSON lines"),
         ),
-        references=("single", "multi", "none"),
+        references=("single", "multi", "scored", "none"),
         size=15 * contexts,
         loader="dailydialog_plusplus:read",
     )
@@ -212,5 +212,9 @@ def load(name: str, references: str | None = None) -> Iterator[Item]:
 
 def _with_references(rows: Iterator[Row], choice: str) -> Iterator[Item]:
     for row in rows:
-        texts = {"single": row.single, "multi": row.multi, "none": []}[choice]
-        yield msgspec.structs.replace(row.item, references=[Reference(text) for text in texts])
+        if choice == "scored":
+            references = list(row.scored)
+        else:
+            texts = {"single": row.single, "multi": row.multi, "none": []}[choice]
+            references = [Reference(text) for text in texts]
+        yield msgspec.structs.replace(row.item, references=references)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from rejoinder.errors import DataError, MissingExtra
-from rejoinder.items import Item
+from rejoinder.items import Item, Reference
 
 VARIABLE = "REJOINDER_DATA"
 
@@ -30,11 +30,13 @@ class File:
 
 
 class Row(NamedTuple):
-    """An item still without references, and the texts that may become them."""
+    """An item still without references, and what may become them."""
 
     item: Item
     single: list[str]
     multi: list[str]
+    scored: Sequence[Reference] = ()
+    """Good and bad ones, with weights."""
 
 
 def locate(file: File, dataset: str, source: str) -> Path:

@@ -128,7 +128,7 @@ def with_language(spec: Spec, spoken: Language) -> Spec:
     """The spec with the language's tokenizer and stemmer, where it sets none of its own."""
     known = parameters(METRICS.find(spec.name))
     given = dict(spec.params)
-    for key in ("d", "ref", "unref"):
+    for key in ("d", "d2", "d3", "d4", "ref", "unref"):
         if key in known and (inner := _inner(given.get(key, known[key].default))) is not None:
             filled = with_language(inner, spoken)
             if make_metric(filled) != make_metric(inner):

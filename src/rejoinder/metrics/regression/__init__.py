@@ -1,0 +1,1 @@
+"""Estimators: what a reply is worth, from many references that people scored."""

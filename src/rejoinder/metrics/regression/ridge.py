@@ -1,0 +1,110 @@
+"""A ridge regression over rows in groups, and what it would say of a group that it never saw.
+
+Rows are standardised. Their products by twos are features, too, with a stronger penalty: a set of
+ten contexts hardly uses them, one of a thousand does. (Both penalties were chosen on DailyDialog++
+dev, with sets of 5 to 1,000 contexts.) Leaving a group out takes no new fit: with G the inverse of
+the penalised products of all features, and Z those of the group,
+
+    w_without = w - G Z' (I - Z G Z')⁻¹ (y - Z w)
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from rejoinder.metrics.batch import Floats, Ints
+
+PENALTY, PENALTY_OF_PRODUCTS = 100.0, 10000.0
+BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Numbers of any size → mean 0, spread 1; what is always the same becomes 0."""
+
+    mean: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, rows: Floats) -> Scale:
+        spread = rows.std(axis=0)
+        mean = rows.mean(axis=0)
+        return cls(mean, np.where(spread > 1e-12 * (1 + np.abs(mean)), spread, np.inf))
+
+    def __call__(self, rows: Floats) -> Floats:
+        return np.asarray((rows - self.mean) / self.spread)
+
+
+@dataclass(frozen=True)
+class Features:
+    """Raw rows, with NaN where something is missing → what the regression reads."""
+
+    lowest: Floats
+    """Stands for what is missing: there is nothing near."""
+    plain: Scale
+    products: Scale
+
+    @classmethod
+    def of(cls, rows: Floats) -> Features:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column of nothing but NaN
+            lowest = np.nan_to_num(np.nanmin(rows, axis=0))
+        filled = np.where(np.isnan(rows), lowest, rows)
+        plain = Scale.of(filled)
+        return cls(lowest, plain, Scale.of(_products(plain(filled))))
+
+    def __call__(self, rows: Floats) -> Floats:
+        plain = self.plain(np.where(np.isnan(rows), self.lowest, rows))
+        return np.column_stack([plain, self.products(_products(plain)), np.ones(len(rows))])
+
+    def penalty(self) -> Floats:
+        linear = np.full(len(self.plain.mean), PENALTY)
+        # the last feature is the constant, which is free
+        return np.concatenate([linear, np.full(len(self.products.mean), PENALTY_OF_PRODUCTS), [0]])
+
+
+def _products(rows: Floats) -> Floats:
+    left, right = np.triu_indices(rows.shape[1])
+    return np.asarray(rows[:, left] * rows[:, right])
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """What was learnt from all rows, and the rows themselves, by group."""
+
+    rows: Floats
+    target: Floats
+    first: Ints
+    """[g + 1] group i owns the rows ``first[i]:first[i + 1]``."""
+    features: Features
+    inverse: Floats
+    weights: Floats
+
+    @classmethod
+    def fit(cls, rows: Floats, target: Floats, first: Ints) -> Ridge:
+        features = Features.of(rows)
+        penalty = features.penalty()
+        square, product = np.diag(penalty), np.zeros(len(penalty))
+        for begin in range(0, len(rows), BLOCK):
+            some = features(rows[begin : begin + BLOCK])
+            square += some.T @ some
+            product += some.T @ target[begin : begin + BLOCK]
+        inverse = np.asarray(np.linalg.inv(square), np.float64)
+        return cls(rows, target, first, features, inverse, inverse @ product)
+
+    def without(self, group: int, asked: Floats) -> Floats:
+        """What all groups but this one say of the rows ``asked``; NaN if there is no other."""
+        part = slice(self.first[group], self.first[group + 1])
+        size = self.first[group + 1] - self.first[group]
+        if size == len(self.rows):
+            return np.full(len(asked), np.nan)
+        weights = self.weights
+        if size:
+            own = self.features(self.rows[part])
+            reach = self.inverse @ own.T
+            missed = self.target[part] - own @ weights
+            weights = weights - reach @ np.linalg.solve(np.eye(size) - own @ reach, missed)
+        return np.asarray(self.features(asked) @ weights)

@@ -1,0 +1,166 @@
+"""What contexts with few references learn from one another.
+
+Similarities to the references of one context are no features of another. These mean the same
+everywhere: how near a text is to the good references of its context (a weight above 0) and to the
+bad ones, each as the highest similarity, the mean of the three highest, and the mean; and what the
+regression of its own context says of it, however little that has to learn from. One regression
+learns from all references of all other contexts, each judged by its neighbours, how
+the scores of people follow from that.
+
+A good reference has one good neighbour less than a bad one has, and the highest of four
+similarities tends to be lower than the highest of five: so the very numbers of references would
+betray which kind is judged. Hence each reference is compared with one less of the *other* kind,
+too, drawn by the texts alone; and so is a reply that is itself a reference of its context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.metrics.batch import Floats, Ints
+from rejoinder.metrics.regression.contexts import Context
+from rejoinder.metrics.regression.own import FEWEST, Own
+from rejoinder.metrics.regression.ridge import Ridge
+from rejoinder.metrics.regression.similarity import Flags
+
+Digests = NDArray[np.uint64]
+TOO_LITTLE = "too few references, here or in other contexts, to learn from"
+
+
+class Shared:
+    """Collects, context by context, what there is to learn and what is asked."""
+
+    def __init__(self, texts: Sequence[str], own: Own) -> None:
+        self._texts = texts
+        self._own = own
+        self._rows: list[Floats] = []
+        self._target: list[Floats] = []
+        self._numbers: list[Ints] = []
+        self._asked: list[Floats] = []
+
+    def read(self, context: Context, seen: Mapping[int, Ints], loo: bool) -> None:
+        """Learn from a context's references; remember those of its items that are asked for, with
+        the references that each may see."""
+        known = _Known(context, self._texts, self._own)
+        rows, target = known.learn()
+        self._rows.append(rows)
+        self._target.append(target)
+        self._numbers.append(context.items[list(seen)])
+        self._asked.append(known.ask(seen, loo))
+
+    def answers(self) -> tuple[Ints, Floats]:
+        """The numbers of the items that were asked for, and their values: NaN for those that have
+        nothing to be compared with, or no other context to learn from."""
+        numbers = np.concatenate([*self._numbers, np.zeros(0, np.int64)])
+        first = np.cumsum([0, *map(len, self._rows)])
+        if not len(numbers) or not first[-1]:
+            return numbers, np.full(len(numbers), np.nan)
+        rows = np.concatenate(self._rows)
+        # what is learnt is a correction: where it is little, contexts stand for themselves
+        ridge = Ridge.fit(rows, np.concatenate(self._target) - rows[:, -1], first)
+        found = [
+            asked[:, -1] + ridge.without(group, asked) for group, asked in enumerate(self._asked)
+        ]
+        return numbers, np.concatenate(found)
+
+
+class _Known:
+    """The references of one context, with the score of each: the mean, if items differ in it."""
+
+    def __init__(self, context: Context, texts: Sequence[str], own: Own) -> None:
+        self.context = context
+        self.own = own
+        self.same = context.same[: context.references]
+        scored = ~np.isnan(context.weight)
+        column = context.column[scored]
+        times = np.bincount(column, minlength=context.references)
+        total = np.bincount(column, context.weight[scored], context.references)
+        self.weight = total / np.where(times > 0, times, 1)
+        self.usable = times > 0
+        if context.why is not None:
+            diagonal = np.arange(context.references)
+            self.usable &= ~np.isnan(context.similarity[:, diagonal, diagonal]).any(axis=0)
+        digests = [crc32(texts[number].encode()) for number in context.texts.tolist()]
+        self.digest = np.array(digests, np.uint64)
+
+    @property
+    def good(self) -> Flags:
+        return self.weight > 0
+
+    def learn(self) -> tuple[Floats, Floats]:
+        """The features of all references that have others beside them, and their scores."""
+        lists = []
+        rows = []
+        for place in np.flatnonzero(self.usable).tolist():
+            others = np.flatnonzero(self.usable & (self.same != self.same[place]))
+            others = self._known_to(place, others)
+            kept = self._evened(place, others, self.good[others], bool(self.good[place]))
+            if len(kept):
+                rows.append(place)
+                lists.append((others[kept], self.weight[others[kept]]))
+        return self._features(rows, lists), (self.weight[rows] + 1) / 2
+
+    def ask(self, seen: Mapping[int, Ints], loo: bool) -> Floats:
+        """The features of replies that see these references."""
+        lists = []
+        rows = self.context.reply[list(seen)].tolist()
+        for text, own in zip(rows, seen.values(), strict=True):
+            columns, weight = self.context.column[own], self.context.weight[own]
+            itself = np.flatnonzero(self.usable & (self.same == self.context.same[text]))
+            if loo and len(itself):
+                kept = self._evened(text, columns, weight > 0, bool(self.good[itself[0]]))
+                columns, weight = columns[kept], weight[kept]
+            lists.append((columns, weight))
+        return self._features(rows, lists)
+
+    def _known_to(self, text: int, columns: Ints) -> Ints:
+        if self.context.why is None:
+            return columns
+        known = ~np.isnan(self.context.similarity[:, text, columns]).any(axis=0)
+        return columns[known]
+
+    def _evened(self, text: int, columns: Ints, good: Flags, is_good: bool) -> Ints:
+        """Positions in ``columns``: all of the text's own kind, and of the other kind at most one
+        less than the context has."""
+        other = np.flatnonzero(good != is_good)
+        most = int((self.usable & (self.good != is_good)).sum()) - 1
+        if len(other) <= most:
+            return np.arange(len(columns))
+        order = np.argsort(_mixed(self.digest[text], self.digest[columns[other]]), kind="stable")
+        return np.sort(np.setdiff1d(np.arange(len(columns)), other[order[max(most, 0) :]]))
+
+    def _features(self, rows: Sequence[int], lists: Sequence[tuple[Ints, Floats]]) -> Floats:
+        from rejoinder.kernels.nearness import nearness
+
+        first = np.cumsum([0, *(len(columns) for columns, _ in lists)])
+        columns = np.concatenate([np.zeros(0, np.int64), *(columns for columns, _ in lists)])
+        weight = np.concatenate([np.zeros(0), *(weight for _, weight in lists)])
+        asked = np.array(rows, np.int64)
+        near = nearness(self.context.similarity, asked, columns, first, weight > 0)
+        alone = [self._alone(text, *some) for text, some in zip(asked, lists, strict=True)]
+        return np.column_stack([near, np.array(alone, np.float64)])
+
+    def _alone(self, text: np.int64, columns: Ints, weight: Floats) -> float:
+        """How much better than the mean of these references the regression of the context itself
+        says that a text is: 0, if they are too few for one, or can't be compared; NaN, if there are
+        none. (The mean itself would betray what is judged: without a good reference, it is lower.)
+        """
+        if not len(columns):
+            return np.nan
+        if len(columns) < FEWEST or self.context.incomparable(columns) is not None:
+            return 0.0
+        found = self.own.estimate(self.context, columns, weight, np.array([text]))[0]
+        return float(found - (weight.mean() + 1) / 2)
+
+
+def _mixed(one: np.uint64, others: Digests) -> Digests:
+    """Numbers that look drawn at random, and depend on the two digests only."""
+    with np.errstate(over="ignore"):
+        mixed = one * np.uint64(0x9E3779B97F4A7C15) + others * np.uint64(0xC2B2AE3D27D4EB4F)
+        mixed ^= mixed >> np.uint64(29)
+        mixed *= np.uint64(0xBF58476D1CE4E5B9)
+        return mixed ^ (mixed >> np.uint64(32))

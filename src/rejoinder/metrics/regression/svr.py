@@ -1,0 +1,143 @@
+"""``svr``: a regression from similarities to people's scores (Sugiyama et al. 2019, § 2.3).
+
+    x_i = (s(r_i, r_1), …, s(r_i, r_N)),  e_i = (w_i + 1) / 2        i = 1 … N
+    SVR(h) = Σ_i β_i · exp(-γ · |x_i - x(h)|²) + b
+
+For each context, a support vector regression learns from its N references, good and bad, how their
+scores e follow from how similar they are to one another, and then estimates the score of the reply
+from how similar that is to them: about 0 for the worst, about 1 for the best. ``c`` (5, as in the
+paper), ``epsilon`` and ``gamma`` are those of scikit-learn's SVR, with the same results; if no
+``gamma`` is given, it is 1 / (features · their variance). ``d`` is the metric that gives s: any
+that compares a reply with a reference; ``d2``, ``d3`` and ``d4`` add N features each.
+
+A reply that is itself among the references is judged by the others (``loo=true``: leave one out):
+what learns knows neither its score nor the similarities to it.
+
+Such a regression needs about 25 references (Figure 4 of the paper). ``share`` says what is done
+with replies that see fewer than ``least`` (25): by ``auto``, what it says is corrected by another
+one, over the references of all other contexts, with features that mean the same everywhere; by
+``never``, each context stands for itself, and fewer than 3 references are unscored; by ``always``,
+all replies are judged in the first way. docs/estimators.md tells more. What is shared is learnt
+from the set that is scored, so that a score depends on which other contexts are in it; all items
+are kept in memory. Where there is no other context, ``auto`` is like ``never``.
+
+Choices: an item with a reference that has no weight is unscored, for nobody said how good that is.
+Equal scores give that score, and so do equal references with one score. The corpus value is the
+mean over items.
+
+>>> import rejoinder
+>>> known = [("a b c d", 1.0), ("a b c x", 0.6), ("p q r s", -1.0), ("p q r x", -0.8)]
+>>> scored = [{"text": text, "weight": weight} for text, weight in known]
+>>> near, far = (rejoinder.score_one("svr", reply, scored) for reply in ("a b c y", "p q r y"))
+>>> near > 0.7 > 0.2 > far
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rejoinder.metrics.base import Reasons, check_range
+from rejoinder.metrics.batch import Batch, Floats, Ints
+from rejoinder.metrics.regression.contexts import Context
+from rejoinder.metrics.regression.estimator import NO_SCORE, Estimator
+from rejoinder.metrics.regression.own import FEWEST, Own
+from rejoinder.metrics.regression.shared import TOO_LITTLE, Shared
+
+TOO_FEW = f"fewer than {FEWEST} references with a score"
+SHARE = ("auto", "never", "always")
+MOST = 10**6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Svr(Estimator):
+    name: ClassVar[str] = "svr"
+    summary: ClassVar[str] = "regression from similarities d to the scores of references"
+    tolerance: ClassVar[float] = 1e-5
+
+    c: float = 5.0
+    epsilon: float = 0.1
+    gamma: float | None = None
+    share: str = "auto"
+    least: int = 25
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range("c", self.c, 0, above=True)
+        check_range("epsilon", self.epsilon, 0)
+        if self.gamma is not None:
+            check_range("gamma", self.gamma, 0, above=True)
+        if self.share not in SHARE:
+            raise ValueError(f"share={self.share} is not one of {', '.join(SHARE)}")
+        check_range("least", self.least, 1, MOST)
+
+    @property
+    def whole_set(self) -> bool:
+        return self.share != "never"
+
+    @property
+    def _own(self) -> Own:
+        return Own(self.c, self.epsilon, self.gamma)
+
+    def _signed(self, key: str) -> str:
+        if key == "gamma" and self.gamma is None:
+            return "scale"
+        return super()._signed(key)
+
+    def estimate(
+        self, batch: Batch, every: Iterable[Context], values: Floats, reasons: Reasons
+    ) -> None:
+        shared = Shared(batch.table.texts, self._own) if self.whole_set else None
+        for context in every:
+            seen = self._seen(context, reasons)
+            if self.share != "always":
+                self._alone(context, seen, values, reasons)
+            if shared is not None:
+                few = {p: s for p, s in seen.items() if self._is_few(s)}
+                shared.read(context, few, self.loo)
+        if shared is None:
+            return
+        for number, value in zip(*shared.answers(), strict=True):
+            if not np.isnan(value):
+                values[number], reasons[number] = value, None
+            elif self.share == "always":
+                reasons[number] = TOO_LITTLE
+
+    def _seen(self, context: Context, reasons: Reasons) -> dict[int, Ints]:
+        """For each item that can be judged, its references."""
+        found = {}
+        for place in range(len(context.items)):
+            own = slice(context.first[place], context.first[place + 1])
+            if np.isnan(context.weight[own]).any():
+                reasons[context.items[place]] = NO_SCORE
+            elif (seen := self.seen(context, place, reasons)) is not None:
+                found[place] = seen
+        return found
+
+    def _is_few(self, seen: Ints) -> bool:
+        return self.share == "always" or len(seen) < self.least
+
+    def _alone(
+        self, context: Context, seen: dict[int, Ints], values: Floats, reasons: Reasons
+    ) -> None:
+        """Judge the items of a context by its own references: replies that see the same ones
+        share a regression."""
+        models: dict[bytes, list[int]] = {}
+        for place, own in seen.items():
+            if len(own) < FEWEST:
+                reasons[context.items[place]] = TOO_FEW
+                continue
+            key = context.column[own].tobytes() + context.weight[own].tobytes()
+            models.setdefault(key, []).append(place)
+        for places in models.values():
+            own = seen[places[0]]
+            if (why := context.incomparable(context.column[own])) is not None:
+                reasons[context.items[places]] = why
+            else:
+                columns, weight = context.column[own], context.weight[own]
+                found = self._own.estimate(context, columns, weight, context.reply[places])
+                values[context.items[places]] = found

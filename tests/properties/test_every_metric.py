@@ -44,7 +44,11 @@ def variants() -> list[ItemMetric]:
         known = parameters(type(metric))
         if "refs" in known:
             ways = [*REFS, Spec("all")] if metric.own_multireference else REFS
-            made += [dataclasses.replace(metric, refs=way) for way in ways]
+            pooled = [dataclasses.replace(metric, refs=way) for way in ways]
+            if metric.lacking():  # there is no doing without an evaluator
+                made += [make_metric(with_evaluator(each.spec(), SMALL)) for each in pooled]
+                continue
+            made += pooled
         if "evaluator" in known:
             made.append(make_metric(with_evaluator(cheap(metric), SMALL)))
     return made

@@ -23,8 +23,9 @@ def evaluator(tmp_path: Path) -> Evaluator:
     found = open_small(make_evaluator(tmp_path / "small", k=2, parrot=False))
 
     def encode(texts: list[str]) -> np.ndarray:
-        angles = np.radians([ANGLES[text] for text in texts])
-        return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+        angles = np.radians([ANGLES.get(text, np.nan) for text in texts])
+        points = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        return np.nan_to_num(points).astype(np.float32)
 
     vars(found)["encode"] = encode
     return found
@@ -85,6 +86,22 @@ def test_retrieved_references_count(evaluator: Evaluator) -> None:
     asked = item("here", Reference("yes i do well"), context=CHEESE)
     weight = 0.6
     assert score("vcosine", evaluator, asked) == pytest.approx([1 - 0.15 * (1 - weight)])
+
+
+def test_what_has_no_vector(evaluator: Evaluator) -> None:
+    """An unknown reply can't be judged, an unknown reference is as if it were not there."""
+    asked = [
+        Item("1", "hm", references=[Reference("here")]),
+        Item("2", "here", references=[Reference("hm")]),
+        Item("3", "here", references=[Reference("hm"), Reference("there")]),
+        Item("4", " ", references=[Reference("here")]),
+    ]
+    found = rejoinder.score(asked, "vcosine", evaluator=evaluator.path, resamples=100)["vcosine"]
+    assert found.unscored == {
+        "1": "no word of the reply has a vector",
+        "2": "no word of any reference has a vector",
+    }
+    assert found.values[2:].tolist() == pytest.approx([0.5, 0.0])
 
 
 def test_what_it_needs(evaluator: Evaluator) -> None:

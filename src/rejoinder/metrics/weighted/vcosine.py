@@ -6,7 +6,8 @@ over the references that an item came with and those that the evaluator retrieve
 s(t) is the vector of a text, n_j the similarity of the contexts by which r_j was found, and w_j its
 rating. A reference that an item came with is neither far nor in doubt (n = 1, and w = 1 unless
 it has a weight), so a reply gains by a retrieved one only if it is clearly nearer to that.
-References whose weight is not above 0 are left out.
+References whose weight is not above 0 are left out. A blank reply has no direction: its cosines
+are 0. A reply that has words, but none with a vector, is unscored.
 
 ``vbleu`` multiplies by weights; here they are subtracted, because the cosine of unrelated texts
 is not 0. Vectors are the evaluator's own, those that it finds references with: so the metric knows
@@ -23,10 +24,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rejoinder.metrics.base import check_range
+from rejoinder.metrics.base import Reasons, check_range
 from rejoinder.metrics.batch import Batch, Floats
-from rejoinder.metrics.embedding.contextual import distinct_texts
+from rejoinder.metrics.embedding.static import UNKNOWN_REFERENCES, UNKNOWN_REPLY
 from rejoinder.metrics.evaluated import HOW, TOLERANCE, Expanding
 
 
@@ -35,9 +37,7 @@ class VCosine(Expanding):
     name: ClassVar[str] = "vcosine"
     summary: ClassVar[str] = "cosine to retrieved references, less what is in doubt of them"
     needs: ClassVar[frozenset[str]] = frozenset({"context", "references", "evaluator"})
-    best: ClassVar[float | None] = 1.0
     tolerance: ClassVar[float] = TOLERANCE
-    most_letters: ClassVar[int | None] = 2**20
 
     far: float = 0.3
     doubt: float = 0.15
@@ -52,17 +52,37 @@ class VCosine(Expanding):
             return HOW
         return None if self.asked.encode is not None else "has no vectors: its evaluator has none"
 
-    def stats(self, batch: Batch) -> Floats:
-        """The cosine less the discounts, and 1."""
+    def vectors(self, batch: Batch) -> NDArray[np.float32]:
+        """[texts of the table, d] vectors of length 1, zeros for a text that has none."""
         encode = self.asked.encode
         assert encode is not None  # see lacking
-        texts, reply, reference = distinct_texts(batch)
-        vectors = encode(texts)
-        cosine = np.einsum("nd,nd->n", vectors[reply], vectors[reference], dtype=np.float64)
-        found = (
-            cosine - self.far * (1 - np.minimum(batch.near, 1)) - self.doubt * (1 - batch.weight)
-        )
-        return np.column_stack([found, np.ones(len(batch))])
+        texts = [text.strip() for text in batch.table.texts]
+        return batch.table.once((VCosine, str(self.asked)), lambda: encode(texts))
+
+    def known(self, batch: Batch) -> NDArray[np.bool_]:
+        """[texts of the table] which of them have a vector."""
+        return np.asarray(self.vectors(batch).any(axis=1))
+
+    def reasons(self, batch: Batch) -> Reasons:
+        found = super().reasons(batch)
+        known = self.known(batch)
+        free = np.array([reason is None for reason in found], dtype=bool)
+        there = np.concatenate([np.zeros(1, np.int64), np.cumsum(known[batch.reference])])
+        found[free & (np.diff(there[batch.first]) == 0)] = UNKNOWN_REFERENCES
+        found[free & ~known[batch.reply] & ~batch.table.blank[batch.reply]] = UNKNOWN_REPLY
+        return found
+
+    def rows(self, batch: Batch) -> Floats:
+        return super().rows(batch.only(self.known(batch)[batch.reference]))
+
+    def stats(self, batch: Batch) -> Floats:
+        """The cosine less the discounts, and 1."""
+        vectors = self.vectors(batch)
+        pairs = vectors[batch.reply], vectors[batch.reference]
+        cosine = np.einsum("nd,nd->n", *pairs, dtype=np.float64)
+        far = 1 - np.minimum(batch.near, 1)  # BM25 knows no highest similarity
+        discount = self.far * far + self.doubt * (1 - batch.weight)
+        return np.column_stack([cosine - discount, np.ones(len(batch))])
 
     def finish(self, rows: Floats) -> Floats:
         with np.errstate(invalid="ignore"):

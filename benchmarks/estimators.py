@@ -38,6 +38,7 @@ from rejoinder.meta.roc import auc
 from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.regression import shared, svr
+from rejoinder.pairwise.simulate import Replies
 from table import show
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -285,22 +286,15 @@ def _simulated(rng: np.random.Generator, size: int) -> tuple[list[Item], np.ndar
     """Replies whose worth is that of their words in their context, and references with winning
     rates by a judge as good as the paper's: two of them correlate by about .78."""
     items, truth = [], []
-    frequency = 1 / np.arange(1, 61)
     for context in range(40):
-        worth = rng.normal(size=len(frequency))
-        texts = [
-            rng.choice(len(frequency), rng.integers(3, 10), p=frequency / frequency.sum())
-            for _ in range(size + 20)
-        ]
-        value = np.array([worth[words].mean() for words in texts])
-        seen = value[:size] + rng.normal(size=size) * value.std() * np.sqrt(1 / 0.783 - 1)
+        replies = Replies.of(rng, size + 20)
+        seen = replies.quality[:size] + rng.normal(size=size) * np.sqrt(1 / 0.783 - 1)
         rate = seen.argsort().argsort() / (size - 1)
-        written = [" ".join(f"w{word}" for word in words) for words in texts]
-        known = [Reference(t, float(2 * e - 1)) for t, e in zip(written, rate, strict=False)]
+        known = [Reference(t, float(2 * e - 1)) for t, e in zip(replies.texts, rate, strict=False)]
         for n in range(size, size + 20):
             name = f"{context}:{n}"
-            items.append(Item(name, written[n], context_id=str(context), references=known))
-            truth.append((value[n] - value.mean()) / value.std())
+            items.append(Item(name, replies.texts[n], context_id=str(context), references=known))
+            truth.append(replies.quality[n])
     return items, np.array(truth)
 
 

@@ -297,3 +297,24 @@ def test_bad_data(run: Run, folder: Path, arguments: list[str], complaint: str) 
     assert done.returncode == 3, done.stderr
     assert complaint in done.stderr.decode()
     assert not list(folder.glob("*out.jsonl*"))
+
+
+def test_simulated_judges_from_comparisons_to_estimates(run: Run, tmp_path: Path) -> None:
+    """Everything that was made up can be read again, and the estimate follows the truth."""
+    sizes = ("--contexts", "2", "--references", "25", "--tests", "15", "--seed", "7")
+    done = run("pairs", "simulate", *sizes, "-o", "judges", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"candidates": 50, "answers": 2 * 2 * 300, "tests": 30}
+    files = ("judges/candidates.jsonl", "judges/answers.jsonl")
+    done = run("pairs", "fit", *files, "--into", "judges/tests.jsonl", "-o", "items.jsonl")
+    assert done.returncode == 0, done.stderr
+    done = run("score", "items.jsonl", "-m", "svr(d=wer,share=never)", "-o", "scores.jsonl")
+    assert done.returncode == 0, done.stderr
+    done = run("meta", "items.jsonl", "scores.jsonl", "--json")
+    (result,) = json.loads(done.stdout)["results"]
+    assert result["n"] == 30
+    assert result["pearson"] > 0.3
+    (tmp_path / "file").write_text("")
+    done = run("pairs", "simulate", "-o", "file/inside")
+    assert done.returncode == 2
+    assert b"cannot be made" in done.stderr

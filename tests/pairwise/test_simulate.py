@@ -8,6 +8,8 @@ import pytest
 from rejoinder.pairwise.simulate import (
     REFERENCES,
     Judge,
+    Replies,
+    Simulation,
     asked_as_planned,
     asked_at_random,
     rates_by_counting,
@@ -80,3 +82,29 @@ def test_answers_grow_and_never_change() -> None:
         assert np.all(first <= second)
         assert np.array_equal(everything, judge.wins)
         assert np.array_equal(rates_by_counting(everything), judge.rates)
+
+
+def test_replies_are_worth_what_their_words_are() -> None:
+    """A regression from the words that a reply has to its quality leaves nothing: quality is the
+    mean of the words' worth, less a constant."""
+    replies = Replies.of(np.random.default_rng(1), 400)
+    assert replies.quality.mean() == pytest.approx(0)
+    assert replies.quality.std() == pytest.approx(1)
+    words = sorted({word for text in replies.texts for word in text.split()})
+    shares = np.array([[text.split().count(w) for w in words] for text in replies.texts], float)
+    shares /= shares.sum(axis=1, keepdims=True)
+    worth = np.linalg.lstsq(shares, replies.quality, rcond=None)[0]
+    assert np.abs(shares @ worth - replies.quality).max() < 1e-9
+
+
+def test_a_simulation_has_all_pairs_of_every_judge() -> None:
+    sizes = {"contexts": 3, "references": 6, "tests": 2, "judges": 2}
+    found = Simulation.of(np.random.default_rng(4), **sizes)
+    assert (len(found.candidates), len(found.answers), len(found.tests)) == (18, 3 * 15 * 2, 6)
+    assert all(item.ratings is None for item in found.candidates)
+    assert not {item.id for item in found.candidates} & {item.id for item in found.tests}
+    group = {item.id: item.group for item in found.candidates}
+    asked = {(a["annotator"], a["a"], a["b"]) for a in found.answers}
+    assert len(asked) == len(found.answers)
+    assert all(group[a["a"]] == group[a["b"]] == a["context_id"] for a in found.answers)
+    assert Simulation.of(np.random.default_rng(4), **sizes) == found

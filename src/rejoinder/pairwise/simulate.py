@@ -9,6 +9,10 @@ that it assumes.
 VIEW and NOISE are such that two figures of Sugiyama, Meguro & Higashinaka (2019, section 3.2) come
 out: complete winning rates of two judges correlate at .783, and those of one judge with the rates
 from 12 % of his answers at .924.
+
+Where texts are needed, too, a reply is a handful of words, and its quality the mean worth of them,
+which is another one in every context: then similar replies are about equally good, and nothing
+else can be known.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rejoinder.items import Item
 from rejoinder.pairwise.answers import Floats, Ints
 from rejoinder.pairwise.bradley_terry import expected_rates, solve
 from rejoinder.pairwise.plan import next_pairs
@@ -100,3 +105,81 @@ def rates_by_counting(wins: Floats) -> Floats:
 def rates_by_strength(wins: Floats) -> Floats:
     """Expected winning rates by Bradley-Terry."""
     return expected_rates(solve(wins)[0])[0]
+
+
+WORDS = 60
+"""That can be said, the first ones most often."""
+SHORTEST, LONGEST = 3, 9
+
+
+@dataclass(frozen=True)
+class Replies:
+    """Replies to one context."""
+
+    texts: list[str]
+    quality: Floats
+    """[n] with mean 0 and standard deviation 1."""
+
+    @classmethod
+    def of(cls, rng: np.random.Generator, size: int) -> Replies:
+        often = 1 / np.arange(1, WORDS + 1)
+        worth = rng.normal(size=WORDS)
+        said = [
+            rng.choice(WORDS, rng.integers(SHORTEST, LONGEST + 1), p=often / often.sum())
+            for _ in range(size)
+        ]
+        quality = np.array([worth[words].mean() for words in said])
+        texts = [" ".join(f"w{word}" for word in words) for words in said]
+        return cls(texts, (quality - quality.mean()) / quality.std())
+
+    def items(self, context: str, first: int, end: int, *, rated: bool) -> list[Item]:
+        """Some of them, with the truth for a rating or without."""
+        return [
+            Item(
+                f"{context}:{n}",
+                self.texts[n],
+                system="simulated",
+                context_id=context,
+                ratings=float(self.quality[n]) if rated else None,
+            )
+            for n in range(first, end)
+        ]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What people would have given: candidates, all their comparisons by some judges, and further
+    replies to the same contexts, whose quality is known."""
+
+    candidates: list[Item]
+    answers: list[dict[str, str]]
+    tests: list[Item]
+
+    @classmethod
+    def of(
+        cls, rng: np.random.Generator, *, contexts: int, references: int, tests: int, judges: int
+    ) -> Simulation:
+        found = cls([], [], [])
+        for number in range(contexts):
+            name = f"context-{number}"
+            replies = Replies.of(rng, references + tests)
+            candidates = replies.items(name, 0, references, rated=False)
+            found.candidates.extend(candidates)
+            found.tests.extend(replies.items(name, references, references + tests, rated=True))
+            for judge in range(judges):
+                wins = Judge.of(replies.quality[:references], rng).wins
+                found.answers.extend(_answers(candidates, wins, f"judge-{judge}"))
+        return found
+
+
+def _answers(candidates: list[Item], wins: Floats, annotator: str) -> Iterator[dict[str, str]]:
+    """Of a judge who was asked about all pairs."""
+    context = candidates[0].group
+    for i, j in zip(*np.triu_indices(len(candidates), 1), strict=True):
+        yield {
+            "context_id": context,
+            "a": candidates[i].id,
+            "b": candidates[j].id,
+            "winner": "a" if wins[i, j] else "b",
+            "annotator": annotator,
+        }

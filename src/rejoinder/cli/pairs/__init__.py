@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from rejoinder.cli.pairs import curve, fit, plan
+from rejoinder.cli.pairs import curve, fit, plan, simulate
 
 app = typer.Typer(
     help="Plan comparisons of replies, and turn people's answers into scores.",
@@ -14,3 +14,4 @@ app = typer.Typer(
 app.command("plan")(plan.plan)
 app.command("fit")(fit.fit)
 app.command("curve")(curve.curve)
+app.command("simulate")(simulate.simulate)

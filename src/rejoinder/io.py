@@ -314,7 +314,9 @@ def _compressed(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManage
     return contextlib.nullcontext(raw)
 
 
-def write_jsonl(stream: IO[bytes], records: list[Item] | list[Score]) -> None:
+def write_jsonl(
+    stream: IO[bytes], records: list[Item] | list[Score] | list[dict[str, Any]]
+) -> None:
     """Append records, a line each."""
     if records:
         stream.write(msgspec.json.Encoder().encode_lines(records))

@@ -20,6 +20,7 @@ many annotators with a handful of items each are noise."""
 
 MOST_ANNOTATORS = 200
 """Their pairs grow with the square, and a row for each fills no table that anybody reads."""
+TOO_MANY = f"more than {MOST_ANNOTATORS} annotators are not compared one by one"
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Humans:
         """None where nobody's single ratings are known."""
         names, table = rating_table(items)
         if len(names) > MOST_ANNOTATORS:
-            why = f"more than {MOST_ANNOTATORS} annotators are not compared one by one"
-            return cls(len(names), True, krippendorff_alpha(table, "ordinal"), None, {}, {}, why)
+            alpha = krippendorff_alpha(table, "ordinal")
+            return cls(len(names), True, alpha, None, {}, {}, TOO_MANY)
         if names:
             return cls(
                 len(names),

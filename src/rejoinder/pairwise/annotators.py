@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from rejoinder.meta.agreement import krippendorff_alpha
-from rejoinder.meta.humans import FEWEST, MOST_ANNOTATORS
+from rejoinder.meta.humans import FEWEST, MOST_ANNOTATORS, TOO_MANY
 from rejoinder.pairwise.answers import UNNAMED, Comparisons, Floats, Ints
 
 FEWEST_PLANTED = 5
@@ -64,7 +64,7 @@ def agreement(comparisons: Comparisons, distractor: str = "distractor") -> Agree
     counts = np.bincount(comparisons.annotator[named], minlength=len(names))
     why = None
     if len(names) > MOST_ANNOTATORS:
-        why = f"more than {MOST_ANNOTATORS} annotators are not compared one by one"
+        why = TOO_MANY
         kappas = np.full((0, 0), np.nan)
         each: list[float | None] = [None] * len(names)
     else:

@@ -53,10 +53,14 @@ def annotator_facts(humans: Humans) -> str:
     """How far the annotators agree, in one line."""
     facts = [f"{humans.annotators} annotators"]
     facts += [] if humans.identified else ["not identified"]
-    facts += [] if humans.kappa is None else [f"Cohen's kappa {number(humans.kappa, 3)}"]
-    facts += [] if humans.alpha is None else [f"Krippendorff's alpha {number(humans.alpha, 3)}"]
-    facts += [] if humans.left_out is None else [humans.left_out]
-    return ", ".join(facts)
+    return ", ".join([*facts, *agreement_facts(humans.kappa, humans.alpha, humans.left_out)])
+
+
+def agreement_facts(kappa: float | None, alpha: float | None, left_out: str | None) -> list[str]:
+    """What is known of kappa and alpha, and why not more."""
+    facts = [] if kappa is None else [f"Cohen's kappa {number(kappa, 3)}"]
+    facts += [] if alpha is None else [f"Krippendorff's alpha {number(alpha, 3)}"]
+    return facts if left_out is None else [*facts, left_out]
 
 
 def annotator_table(found: Study) -> Table | None:

@@ -11,6 +11,7 @@ from rejoinder.items import Item
 from rejoinder.pairwise.agreement import Point
 from rejoinder.pairwise.annotators import Agreement, Bad
 from rejoinder.pairwise.fit import Fit
+from rejoinder.report.agreement import agreement_facts
 from rejoinder.report.tables import number, plain_table
 
 MOST = 30
@@ -46,11 +47,8 @@ def annotators_table(found: Agreement, bad: Sequence[Bad]) -> Table:
 
 def agreement_line(found: Agreement, answers: int) -> str:
     """How far the annotators agree, in one line."""
-    facts = [f"{answers:,} answers of {len(found.annotators):,} named annotators"]
-    facts += [] if found.kappa is None else [f"Cohen's kappa {number(found.kappa, 3)}"]
-    facts += [] if found.alpha is None else [f"Krippendorff's alpha {number(found.alpha, 3)}"]
-    facts += [] if found.left_out is None else [found.left_out]
-    return ", ".join(facts)
+    given = f"{answers:,} answers of {len(found.annotators):,} named annotators"
+    return ", ".join([given, *agreement_facts(found.kappa, found.alpha, found.left_out)])
 
 
 def systems_table(candidates: Sequence[Item], found: Fit) -> Table:

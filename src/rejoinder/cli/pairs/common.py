@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -64,10 +64,3 @@ def not_shares(given: dict[str, float | None]) -> list[str]:
 
 def to_stdout(output: Path | None) -> bool:
     return output is None or str(output) == "-"
-
-
-def write_records(stream: Any, records: Sequence[dict[str, Any]]) -> None:
-    import msgspec
-
-    if records:
-        stream.write(msgspec.json.Encoder().encode_lines(records))

@@ -26,7 +26,6 @@ from rejoinder.cli.pairs.common import (
     read_comparisons,
     stdin_twice,
     to_stdout,
-    write_records,
 )
 from rejoinder.errors import DataError, UsageError
 
@@ -162,7 +161,7 @@ def _fitted(
                 for name, own in alone.items()
                 if own.any()
             }
-    write_records(stream, list(rated(items, found, each)))
+    write_jsonl(stream, list(rated(items, found, each)))
     return found, None
 
 

@@ -24,7 +24,6 @@ from rejoinder.cli.pairs.common import (
     read_comparisons,
     stdin_twice,
     to_stdout,
-    write_records,
 )
 from rejoinder.errors import UsageError
 
@@ -79,7 +78,7 @@ def plan(
     half as many comparisons as pairs drawn at random. A line of the plan becomes
     an answer when "winner": "a", "b" or "tie" is added.
     """
-    from rejoinder.io import open_output
+    from rejoinder.io import open_output, write_jsonl
     from rejoinder.pairwise.plan import plan as planned
     from rejoinder.pairwise.records import questions
 
@@ -105,7 +104,7 @@ def plan(
         )
     asked = _asked(chosen, names, shared, seed)
     with open_output(output) as stream:
-        write_records(stream, list(questions(items, asked, texts=texts)))
+        write_jsonl(stream, list(questions(items, asked, texts=texts)))
     per_context = Counter(question.context for question in chosen)
     if json:
         print_json(

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from rejoinder.cli.common import JsonOption, print_json, say
-from rejoinder.cli.pairs.common import write_records
 from rejoinder.errors import UsageError
 
 
@@ -60,7 +59,7 @@ def simulate(
         with open_output(output / f"{name}.jsonl") as stream:
             write_jsonl(stream, items)
     with open_output(output / "answers.jsonl") as stream:
-        write_records(stream, found.answers)
+        write_jsonl(stream, found.answers)
     counts = {
         "candidates": len(found.candidates),
         "answers": len(found.answers),

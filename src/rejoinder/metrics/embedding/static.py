@@ -27,6 +27,17 @@ UNKNOWN_REPLY = "no word of the reply has a vector"
 UNKNOWN_REFERENCES = "no word of any reference has a vector"
 
 
+def unknown(reasons: Reasons, batch: Batch, known: NDArray[np.bool_]) -> Reasons:
+    """Reasons, and those of items whose reply or references have no vector; ``known`` [texts of
+    the table] says which have one. A blank reply has nothing to be known."""
+    free = np.array([reason is None for reason in reasons], dtype=bool)
+    there = np.concatenate([np.zeros(1, np.int64), np.cumsum(known[batch.reference])])
+    reasons[free & (np.diff(there[batch.first]) == 0)] = UNKNOWN_REFERENCES
+    said = ~batch.table.blank[batch.reply]
+    reasons[free & said & ~known[batch.reply]] = UNKNOWN_REPLY
+    return reasons
+
+
 @dataclass(frozen=True)
 class KnownWords:
     """The words of all texts of a table that have a vector, end to end."""
@@ -97,13 +108,7 @@ class StaticMetric(OverlapMetric):
         )
 
     def reasons(self, batch: Batch) -> Reasons:
-        found = super().reasons(batch)
-        free = np.array([reason is None for reason in found], dtype=bool)
-        there = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._readable(batch))])
-        found[free & (np.diff(there[batch.first]) == 0)] = UNKNOWN_REFERENCES
-        said = ~batch.table.blank[batch.reply]
-        found[free & said & (self.known(batch).counts[batch.reply] == 0)] = UNKNOWN_REPLY
-        return found
+        return unknown(super().reasons(batch), batch, self.known(batch).counts > 0)
 
     def _readable(self, batch: Batch) -> NDArray[np.bool_]:
         """[m] which references have a word with a vector."""

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from rejoinder.metrics.base import Reasons, check_range
 from rejoinder.metrics.batch import Batch, Floats
-from rejoinder.metrics.embedding.static import UNKNOWN_REFERENCES, UNKNOWN_REPLY
+from rejoinder.metrics.embedding.static import unknown
 from rejoinder.metrics.evaluated import HOW, TOLERANCE, Expanding
 
 
@@ -64,13 +64,7 @@ class VCosine(Expanding):
         return np.asarray(self.vectors(batch).any(axis=1))
 
     def reasons(self, batch: Batch) -> Reasons:
-        found = super().reasons(batch)
-        known = self.known(batch)
-        free = np.array([reason is None for reason in found], dtype=bool)
-        there = np.concatenate([np.zeros(1, np.int64), np.cumsum(known[batch.reference])])
-        found[free & (np.diff(there[batch.first]) == 0)] = UNKNOWN_REFERENCES
-        found[free & ~known[batch.reply] & ~batch.table.blank[batch.reply]] = UNKNOWN_REPLY
-        return found
+        return unknown(super().reasons(batch), batch, self.known(batch))
 
     def rows(self, batch: Batch) -> Floats:
         return super().rows(batch.only(self.known(batch)[batch.reference]))

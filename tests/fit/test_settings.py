@@ -35,7 +35,7 @@ def test_small_reads_sentence_vectors_in_english_and_word_vectors_elsewhere() ->
     assert str(english.unreferenced.form) == "vectors(model=minilm)"
     assert japanese.vectors is not None
     assert japanese.vectors.method == "fasttext"
-    assert str(japanese.unreferenced.form) == "vectors"
+    assert str(japanese.unreferenced.form) == "vectors(often=0.0001,spelling=2048)"
     # what the language does not change stays
     assert english.unreferenced.settings == japanese.unreferenced.settings
 

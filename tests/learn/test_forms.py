@@ -41,11 +41,14 @@ def options(name: str, bert: Path) -> tuple[str, dict[str, Any]]:
         "gru": ("gru", {"pieces": 50, "embedding": 8, "hidden": 8, "longest": 20}),
         "sentences": ("vectors", {"model": str(bert)}),
         "words": ("vectors", {"vectors": str(bert), "tokenizer": "whitespace"}),
+        "spelling": (
+            "vectors", {"vectors": str(bert), "tokenizer": "whitespace", "spelling": 64},
+        ),
         "encoder": ("encoder", {"model": str(bert), "longest": 32, "frozen": 1}),
-    }[name]
+    }[name]  # fmt: skip
 
 
-NAMES = ["gru", "sentences", "words", "encoder"]
+NAMES = ["gru", "sentences", "words", "spelling", "encoder"]
 
 
 @pytest.fixture
@@ -179,6 +182,37 @@ def test_vectors_beside_an_evaluator(tmp_path: Path) -> None:
     assert again.sentences(["wa wb"]).shape == (1, 6)
 
 
+def spelled_texts(tmp_path: Path, texts: list[str], **options: Any) -> Any:
+    """With vectors whose words stand 6, 3 and 1 times in what was learnt from."""
+    learnt = tmp_path / "learnt.txt"
+    learnt.write_text("no no no ma ma ab\nno no no ma\n")
+    training = Settings(dimensions=4, min_count=1, epochs=1, tok="whitespace")
+    folder = tmp_path / "vectors"
+    train_vectors(read_corpus([str(learnt)], training), folder, training, inputs=[str(learnt)])
+    form = VectorForm.make(vectors=str(folder), tokenizer="whitespace", **options)
+    return form.replies(texts).batch(np.arange(len(texts)))[:, 4:]
+
+
+def test_texts_that_are_written_alike(tmp_path: Path) -> None:
+    """n-grams of two and three characters with the ends of words: 'ab' has <a, ab, b>, <ab, ab>;
+    'ac' has <a, ac, c>, <ac, ac>. Of five each they share one: a cosine of 1/5. With many places,
+    no two n-grams meet in one."""
+    found = spelled_texts(tmp_path, ["ab", "ac", "xy", "ab ab", ""], spelling=65_536)
+    cosines = (found @ found.T).numpy()
+    np.testing.assert_allclose(cosines[0], [1, 0.2, 0, 1, 0], atol=1e-6)
+    np.testing.assert_allclose(np.diag(cosines), [1, 1, 1, 1, 0], atol=1e-6)
+
+
+def test_rare_words_weigh_more(tmp_path: Path) -> None:
+    """a / (a + p) with a = 0.1, of ten words: 'no' (six) has 0.1/0.7 = 1/7, 'ab' (one) 0.1/0.2,
+    which is 1/2, and 'xy', which nobody has seen, 1. No word shares an n-gram with another, and
+    each has five: 'no ab' is (1/7, 1/2)·√5, and its cosine with 'ab' (1/2) / √(1/49 + 1/4)."""
+    found = spelled_texts(tmp_path, ["no ab", "ab", "ab xy"], spelling=65_536, often=0.1)
+    cosines = (found @ found.T).numpy()
+    assert cosines[0, 1] == pytest.approx(0.5 / (1 / 49 + 1 / 4) ** 0.5)
+    assert cosines[1, 2] == pytest.approx(0.5 / (1 / 4 + 1) ** 0.5)
+
+
 @pytest.mark.parametrize("form", ["encoder"], indirect=True)
 def test_tokens_of_an_encoder(form: EncoderForm) -> None:
     """32 tokens, 4 of them between texts: half of the rest for the context, a quarter a reply."""
@@ -213,6 +247,8 @@ def test_wrong_options(bert: Path, tmp_path: Path) -> None:
     assert "form gru has no setting 'hiden': did you mean 'hidden'?" in wrong("gru", hiden=3)
     assert "hidden must be above 0, not 0" in wrong("gru", hidden=0, pieces=50)
     assert "not both" in wrong("vectors", model=str(bert), vectors=str(bert))
+    assert "spelling needs word vectors" in wrong("vectors", model=str(bert), spelling=8)
+    assert "not from 0 to 65536" in wrong("vectors", vectors=str(bert), spelling=-1)
     assert "has 2 layers" in wrong("encoder", model=str(bert), frozen=3)
     assert "16 or more" in wrong("encoder", model=str(bert), longest=8)
 

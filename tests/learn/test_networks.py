@@ -55,17 +55,21 @@ def make(name: str) -> tuple[Model, list[Tensor]]:
         return GruRater(**sizes, layers=5), four
     if name == "vector rater":
         return VectorRater(DIMENSIONS, VIEWS, wide=32, layers=5), [u1, r1, u2, r2]
+    if name == "spelling rater":
+        return VectorRater(DIMENSIONS - 3, VIEWS, wide=32, layers=5, spelling=3), [u1, r1, u2, r2]
     if name == "cross rater":
         return CrossRater(bert(), **ends), tokens
     if name == "gru scorer":
         return GruScorer(**sizes), four[:2]
     if name == "vector scorer":
         return VectorScorer(DIMENSIONS, VIEWS, wide=32), [u1, r1]
+    if name == "spelling scorer":
+        return VectorScorer(DIMENSIONS - 3, VIEWS, wide=32, spelling=3), [u1, r1]
     return CrossScorer(bert(), **ends), tokens[:2]
 
 
-RATERS = ["gru rater", "vector rater", "cross rater"]
-SCORERS = ["gru scorer", "vector scorer", "cross scorer"]
+RATERS = ["gru rater", "vector rater", "spelling rater", "cross rater"]
+SCORERS = ["gru scorer", "vector scorer", "spelling scorer", "cross scorer"]
 
 
 def both(output: Tensor | tuple[Tensor, Tensor]) -> Tensor:

@@ -11,13 +11,14 @@ at the likely ones; see :mod:`rejoinder.retrieve.ann`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rejoinder.errors import UsageError
 from rejoinder.retrieve.ann import Nearest, make_nearest
@@ -114,6 +115,13 @@ class StaticVectors(WordRetriever, VectorRetriever):
     summary: ClassVar[str] = "cosine of averaged word vectors; on=both multiplies"
 
     vectors: str = "minilm"
+    often: float | None = None
+    """Words that stand more often than this share of all count less; None: all count the same."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.often is not None and not 0 < self.often <= 1:
+            raise ValueError(f"often={self.often} is no share of the words, from 0 to 1")
 
     @cached_property
     def table(self) -> WordVectors:
@@ -141,11 +149,21 @@ class StaticVectors(WordRetriever, VectorRetriever):
         vectors, tokens = self._encoded(texts)
         return vectors, {i: str(reason) for i, reason in tokens.problems.items()}
 
+    def tokens(self, texts: list[str]) -> Tokens:
+        return Tokens.of(self.tokenizer, self.cased(texts))
+
+    def weights(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """[n] how much each word counts."""
+        if self.often is None:
+            return np.ones(len(words), np.float32)
+        return self.table.rarity(words, self.often)
+
     def _encoded(self, texts: list[str]) -> tuple[Vectors, Tokens]:
         from rejoinder.kernels.averages import directions
 
-        tokens = Tokens.of(self.tokenizer, self.cased(texts))
+        tokens = self.tokens(texts)
         vectors, known = self.table.find(tokens.words)
+        vectors *= self.weights(tokens.words)[:, None]
         return directions(tokens.ids, tokens.starts, vectors, known), tokens
 
 

@@ -236,3 +236,21 @@ def test_a_killed_writer_leaves_no_folder(tmp_path: Path) -> None:
     (left,) = tmp_path.iterdir()
     assert left.name.startswith(".v.")
     shutil.rmtree(left)
+
+
+def test_rare_words_are_told_from_frequent_ones(tmp_path: Path) -> None:
+    """Of ten tokens, six and one: a / (a + p) with a = 0.2 is 0.2/0.8 and 0.2/0.3."""
+    with new_folder(tmp_path / "v", "source") as writer:
+        writer.add(Batch([b"the", b"kitchen", b"a"], np.eye(3, dtype=np.float32)))
+        writer.add_counts(np.array([6, 1, 3]))
+        writer.finish({})
+    vectors = open_folder(tmp_path / "v")
+    weights = vectors.rarity(["the", "Kitchen", "unheard-of"], 0.2)
+    np.testing.assert_allclose(weights, [0.25, 0.2 / 0.3, 1], rtol=1e-6)
+
+
+def test_without_counts_all_words_weigh_the_same(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "v", "source") as writer:
+        writer.add(Batch([b"the", b"kitchen"], np.eye(2, dtype=np.float32)))
+        writer.finish({})
+    assert open_folder(tmp_path / "v").rarity(["the", "kitchen"], 0.1).tolist() == [1, 1]

@@ -4,6 +4,7 @@
     vectors.npy     float32, a row a word
     words.txt       the words in UTF-8, a line each; \\n and \\\\ stand for a line break and \\
     starts.npy      where each line begins
+    counts.npy      how often each word stood in the texts (vectors that were trained here)
     hashes.npy      hashes of the words in order; order.npy: the row of each
     subwords.npy    float32, a row for each bucket of n-grams (fastText only)
 
@@ -31,6 +32,7 @@ from rejoinder.errors import DataError, UsageError
 
 VECTORS, SUBWORDS = "vectors.npy", "subwords.npy"
 WORDS, STARTS, HASHES, ORDER = "words.txt", "starts.npy", "hashes.npy", "order.npy"
+COUNTS = "counts.npy"
 
 HEADER = 128
 """Bytes before the first row: enough for any shape, and a multiple of the alignment."""
@@ -80,6 +82,10 @@ class FolderWriter:
                 if not np.isfinite(block).all():
                     raise DataError("the vector of an n-gram is not finite", path=self._source)
                 stream.write(np.ascontiguousarray(block, "<f4").data)
+
+    def add_counts(self, counts: NDArray[np.int64]) -> None:
+        """How often each word stood in the texts, in the order of the words."""
+        np.save(self.folder / COUNTS, counts.astype("<i8"), allow_pickle=False)
 
     def finish(self, origin: dict[str, Any]) -> Manifest:
         if self._dimensions is None or not self._lines:
@@ -196,8 +202,9 @@ def open_folder(folder: Path, name: str | None = None) -> WordVectors:
         path = folder / SUBWORDS
         matrix = MappedMatrix(path, parts[SUBWORDS], settings.buckets, dimensions)
         pieces = Ngrams(matrix, settings.shortest, settings.longest)
+    counts = small(COUNTS, np.int64, count) if COUNTS in parts else None
     return WordVectors(
-        name or str(folder), manifest.digest, dimensions, words, index, table, pieces
+        name or str(folder), manifest.digest, dimensions, words, index, table, pieces, counts
     )
 
 

@@ -53,6 +53,19 @@ class WordVectors:
     index: Index
     table: Table
     pieces: Pieces | None = None
+    counts: Ints | None = None
+    """How often each word stood in the texts that were learnt from, if that is known."""
+
+    def rarity(self, words: Sequence[str], often: float) -> Floats:
+        """[n] weights from 0 to 1, by how rare words are: a / (a + p) for a word with the share p
+        of all tokens (Arora et al. 2017), so that a word with the share a = ``often`` counts half
+        as much as one that nobody has seen. Without counts, all words weigh the same.
+        """
+        if self.counts is None:
+            return np.ones(len(words), np.float32)
+        rows = self.index.rows([word.lower() for word in words])
+        seen = np.where(rows >= 0, self.counts[rows], 0) / max(1, int(self.counts.sum()))
+        return (often / (often + seen)).astype(np.float32)
 
     def find(self, words: Sequence[str]) -> tuple[Floats, Bools]:
         """[n, d] vectors, zeros where a word is unknown, and [n] whether it is known."""

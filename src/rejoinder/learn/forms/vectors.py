@@ -22,6 +22,7 @@ from rejoinder.errors import UsageError
 from rejoinder.learn.checkpoint import Model
 from rejoinder.learn.forms.base import Contexts, Form, Ints
 from rejoinder.learn.forms.ragged import distinct
+from rejoinder.learn.forms.spelling import spelled
 from rejoinder.learn.material import Material
 from rejoinder.learn.networks.raters import VectorRater
 from rejoinder.learn.networks.scorers import VectorScorer
@@ -29,6 +30,8 @@ from rejoinder.learn.settings import RaterSettings, ScorerSettings
 from rejoinder.retrieve.base import make_retriever
 from rejoinder.retrieve.dense import SentenceVectors, StaticVectors, VectorRetriever
 from rejoinder.spec import Spec, parse
+
+MOST_PLACES = 65_536
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,21 @@ class Dense:
     """[distinct, d]"""
     rows: Ints
     """[n] or [n, views]"""
+    spelled: Any = None
+    """[distinct, places] sparse: how they are written, if anybody asks for that"""
 
     @property
     def lengths(self) -> Ints:
         return np.ones(len(self.rows), np.int64)
 
     def batch(self, numbers: Ints) -> Tensor:
-        """[n, d] or [n, views, d]"""
-        return self.vectors[torch.from_numpy(self.rows[numbers])]
+        """[n, d + places] or [n, views, d + places]"""
+        rows = self.rows[numbers]
+        vectors = self.vectors[torch.from_numpy(rows)]
+        if self.spelled is None:
+            return vectors
+        written = torch.from_numpy(self.spelled[rows.reshape(-1)].toarray())
+        return torch.cat([vectors, written.reshape(*rows.shape, -1)], dim=-1)
 
 
 class VectorForm(Form):
@@ -54,8 +64,12 @@ class VectorForm(Form):
 
     name: ClassVar[str] = "vectors"
 
-    def __init__(self, source: VectorRetriever) -> None:
-        self.source = source
+    def __init__(self, source: VectorRetriever, spelling: int = 0) -> None:
+        if spelling and not isinstance(source, StaticVectors):
+            raise UsageError("form vectors: spelling needs word vectors, not a model")
+        if not 0 <= spelling <= MOST_PLACES:
+            raise UsageError(f"form vectors: spelling={spelling} is not from 0 to {MOST_PLACES}")
+        self.source, self.spelling = source, spelling
 
     @classmethod
     def make(
@@ -67,20 +81,23 @@ class VectorForm(Form):
         vectors: str | None = None,
         tokenizer: str | Spec = "13a",
         lower: bool = True,
+        often: float | None = None,
+        spelling: int = 0,
         home: Path | None = None,
     ) -> VectorForm:
         """Sentence vectors of an encoder (``model``), or averages of word vectors.
 
         ``vectors="evaluator"`` are those in the folder ``vectors`` beside ``home``, the folder
-        where the network is going to be saved: they can be moved together.
+        where the network is going to be saved: they can be moved together. ``often`` is as in
+        the retriever; ``spelling`` is the number of places for how words are written, 0 for none.
         """
         if vectors is None:
-            return cls(SentenceVectors(model=model or DEFAULT_MODEL))
+            return cls(SentenceVectors(model=model or DEFAULT_MODEL), spelling)
         if model is not None:
             raise UsageError("form vectors: give a model or vectors, not both")
         spec = tokenizer if isinstance(tokenizer, Spec) else parse(tokenizer)
-        source = StaticVectors(vectors=vectors, tok=spec, lower=lower)
-        return cls(source if home is None else source.at(home))
+        source = StaticVectors(vectors=vectors, tok=spec, lower=lower, often=often)
+        return cls(source if home is None else source.at(home), spelling)
 
     def sentences(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[n, d] vectors of length 1; zeros for a text that has none."""
@@ -94,15 +111,21 @@ class VectorForm(Form):
         ]
         numbers = distinct(view for each in views for view in each)
         rows = [[numbers[view] for view in each] for each in views]
-        return Dense(self._vectors(list(numbers)), np.array(rows, np.int64).reshape(-1, turns))
+        return self._read(list(numbers), np.array(rows, np.int64).reshape(-1, turns))
 
     def replies(self, texts: Sequence[str]) -> Dense:
         numbers = distinct(texts)
         rows = np.fromiter((numbers[text] for text in texts), np.int64, len(texts))
-        return Dense(self._vectors(list(numbers)), rows)
+        return self._read(list(numbers), rows)
 
     def scorer(self, settings: ScorerSettings) -> Model:
-        return VectorScorer(self.source.dimensions, settings.turns, settings.wide, settings.dropout)
+        return VectorScorer(
+            self.source.dimensions,
+            settings.turns,
+            settings.wide,
+            settings.dropout,
+            self.spelling,
+        )
 
     def rater(self, settings: RaterSettings) -> Model:
         return VectorRater(
@@ -111,6 +134,7 @@ class VectorForm(Form):
             settings.wide,
             settings.layers,
             settings.dropout,
+            self.spelling,
         )
 
     @property
@@ -118,7 +142,7 @@ class VectorForm(Form):
         return self.source.depends
 
     def plain(self) -> dict[str, Any]:
-        return {"by": str(self.source)}
+        return {"by": str(self.source), "spelling": self.spelling}
 
     def _save_files(self, folder: Path) -> None:
         """Vectors are found by their name."""
@@ -128,8 +152,12 @@ class VectorForm(Form):
         source = make_retriever(record["by"])
         if not isinstance(source, VectorRetriever):
             raise TypeError(f"{record['by']} has no vectors")
-        return cls(source.at(folder))
+        return cls(source.at(folder), record.get("spelling", 0))
 
-    def _vectors(self, texts: list[str]) -> Tensor:
+    def _read(self, texts: list[str], rows: Ints) -> Dense:
         found = self.sentences(texts) if texts else np.zeros((0, self.source.dimensions))
-        return torch.from_numpy(np.ascontiguousarray(found, np.float32))
+        vectors = torch.from_numpy(np.ascontiguousarray(found, np.float32))
+        if not self.spelling:
+            return Dense(vectors, rows)
+        assert isinstance(self.source, StaticVectors)
+        return Dense(vectors, rows, spelled(texts, self.source, self.spelling))

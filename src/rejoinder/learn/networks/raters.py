@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from rejoinder.learn.checkpoint import Model
 from rejoinder.learn.networks.gru import SentenceGru
-from rejoinder.learn.networks.scorers import Quadratic
+from rejoinder.learn.networks.scorers import Quadratic, written_alike
 
 CLASSES = 2
 """No answer, answer."""
@@ -89,27 +89,35 @@ class VectorRater(Model):
     """
 
     def __init__(
-        self, dimensions: int, views: int, wide: int, layers: int, dropout: float = 0.0
+        self,
+        dimensions: int,
+        views: int,
+        wide: int,
+        layers: int,
+        dropout: float = 0.0,
+        spelling: int = 0,
     ) -> None:
         super().__init__()
         self.config: dict[str, Any] = {
             "dimensions": dimensions, "views": views, "wide": wide, "layers": layers,
-            "dropout": dropout,
+            "dropout": dropout, "spelling": spelling,
         }  # fmt: skip
+        self.dimensions = dimensions
         self.scale = dimensions**0.5
         self.dropout = nn.Dropout(dropout)
         self.judge = feed_forward(2 * (views + 1) * dimensions, wide, layers, dropout)
         self.near = nn.ModuleList(Quadratic(dimensions) for _ in range(views + 1))
-        self.glance = nn.Linear(views + 1, CLASSES, bias=False)
+        self.glance = nn.Linear((2 if spelling else 1) * (views + 1), CLASSES, bias=False)
 
     def forward(self, u1: Tensor, r1: Tensor, u2: Tensor, r2: Tensor) -> Two:
         """[n, views, dimensions] of the utterances, [n, dimensions] of the responses → [n, 2]
         scores of each triplet."""
-        u1, r1, u2, r2 = (vectors * self.scale for vectors in (u1, r1, u2, r2))
         return self._judged(u1, r1, r2), self._judged(u2, r2, r1)
 
     def _judged(self, utterance: Tensor, known: Tensor, asked: Tensor) -> Tensor:
-        others = torch.cat([utterance, known.unsqueeze(1)], dim=1)
+        both = torch.cat([utterance, known.unsqueeze(1)], dim=1)
+        others, written = both[..., : self.dimensions] * self.scale, both[..., self.dimensions :]
+        asked, spelled = asked[:, : self.dimensions] * self.scale, asked[:, self.dimensions :]
         beside = asked.unsqueeze(1)
         compared = torch.cat([others * beside, (others - beside).abs()], dim=2).flatten(1)
         near = [
@@ -117,5 +125,8 @@ class VectorRater(Model):
             for compare, other in zip(self.near, others.unbind(dim=1), strict=True)
         ]
         scores: Tensor = self.judge(self.dropout(compared))
-        glance: Tensor = self.glance(torch.cat(near, dim=1) / self.scale)
+        seen = torch.cat(near, dim=1) / self.scale
+        if self.config["spelling"]:
+            seen = torch.cat([seen, written_alike(written, spelled)], dim=1)
+        glance: Tensor = self.glance(seen)
         return scores + glance

@@ -16,6 +16,9 @@ from torch import Tensor, nn
 from rejoinder.learn.checkpoint import Model
 from rejoinder.learn.networks.gru import SentenceGru
 
+TYPICAL = 0.1
+"""Cosine of how a reply and what it answers are written, about."""
+
 
 class Quadratic(nn.Module):
     """The feature qᵀ M r. M starts as the identity, so that it begins as a scalar product,
@@ -80,24 +83,40 @@ class VectorScorer(Model):
     A hidden layer can't multiply, so products and differences stand beside the vectors, and
     each view has a quadratic feature. Vectors have length 1, and their entries are about
     1/√d: they are brought to the size that layers expect.
+
+    Behind the vectors may stand how the texts are written (``spelling`` places): of that, only what
+    reply and view share is read, and it also goes straight to the outcome.
     """
 
-    def __init__(self, dimensions: int, views: int, wide: int, dropout: float = 0.0) -> None:
+    def __init__(
+        self, dimensions: int, views: int, wide: int, dropout: float = 0.0, spelling: int = 0
+    ) -> None:
         super().__init__()
         self.config: dict[str, Any] = {
             "dimensions": dimensions, "views": views, "wide": wide, "dropout": dropout,
+            "spelling": spelling,
         }  # fmt: skip
+        self.dimensions = dimensions
         self.scale = dimensions**0.5
         self.quadratic = nn.ModuleList(Quadratic(dimensions) for _ in range(views))
-        self.judge = Perceptron((3 * views + 1) * dimensions + views, wide, dropout)
+        shared = views if spelling else 0
+        self.judge = Perceptron((3 * views + 1) * dimensions + views + shared, wide, dropout)
+        self.glance = nn.Linear(shared, 1, bias=False) if shared else None
 
     def forward(self, contexts: Tensor, replies: Tensor) -> Tensor:
         """[n, views, dimensions] and [m, dimensions] → [m] scores before the sigmoid."""
-        scores: Tensor = self.judge(self.features(contexts, replies))
-        return scores
+        size = self.dimensions
+        features = self.features(contexts[..., :size], replies[:, :size])
+        if self.glance is None:
+            scores: Tensor = self.judge(features)
+            return scores
+        shared = written_alike(repeated(contexts[..., size:], replies), replies[:, size:])
+        judged: Tensor = self.judge(torch.cat([features, shared], dim=1))
+        glance: Tensor = self.glance(shared).squeeze(1)
+        return judged + glance
 
     def features(self, contexts: Tensor, replies: Tensor) -> Tensor:
-        """[m, …] what the hidden layer is given."""
+        """[m, …] what the vectors tell the hidden layer."""
         reply = replies * self.scale
         parts = [reply]
         for view, quadratic in enumerate(self.quadratic):
@@ -105,6 +124,12 @@ class VectorScorer(Model):
             product, difference = query * reply, (query - reply).abs()
             parts += [query, product, difference, quadratic(query, reply)]
         return torch.cat(parts, dim=1)
+
+
+def written_alike(others: Tensor, reply: Tensor) -> Tensor:
+    """[n, k, places] and [n, places] → [n, k] how much each of the others is written like the
+    reply; what is typical has about the size of 1."""
+    return torch.einsum("nkp,np->nk", others, reply) / TYPICAL
 
 
 def margin_loss(good: Tensor, bad: Tensor, margin: float) -> Tensor:

@@ -100,6 +100,7 @@ def train_vectors(
             writer.add_subwords(size, iter([learnt.buckets]))
         encoded = [word.encode("utf-8", "surrogatepass") for word in corpus.words]
         writer.add(Batch(encoded, learnt.vectors))
+        writer.add_counts(corpus.counts)
         manifest = writer.finish(account)
     return {
         "output": str(output),

@@ -244,6 +244,42 @@ def test_calibrated_scores_are_probabilities(forms: dict[str, Form], tmp_path: P
     assert abs((good.mean() + bad.mean()) / 2 - 0.5) < 0.1
 
 
+def test_what_is_plainly_close_counts_beside_what_was_learnt(
+    forms: dict[str, Form], tmp_path: Path
+) -> None:
+    """Before the sigmoid: a line through what was learnt + c · cosine, where both have a spread of
+    1 and ½ on held-out replies. Without closeness, the same weights tell what was learnt."""
+    form = forms["vectors"]
+    settings = dataclasses.replace(SETTINGS, loss="softmax")
+    close = dataclasses.replace(settings, closeness=0.5)
+    plain, _ = fit_scorer(MATERIAL, form, settings, tmp_path / "plain")
+    found, _ = fit_scorer(MATERIAL, form, close, tmp_path / "close")
+    contexts, replies = [["wa wb", "wc wd"], ["we"], ["wf"]], ["wc", "wa wb", "we we"]
+
+    def before(scorer: Scorer) -> np.ndarray:
+        scores = scorer.score(contexts, replies)
+        return (np.log(scores / (1 - scores)) - scorer.reading["height"]) / scorer.reading["slope"]
+
+    reply = form.sentences(replies)
+    cosines = [
+        (form.sentences([" ".join(context[-turns:]) for context in contexts]) * reply).sum(1)
+        for turns in (1, 2)
+    ]
+    weight = found.reading["closeness"]
+    assert weight > 0
+    expected = before(plain) + weight * np.max(cosines, axis=0)
+    np.testing.assert_allclose(before(found), expected, atol=1e-4)
+    found.save(tmp_path / "saved")
+    again = Scorer.open(tmp_path / "saved").score(contexts, replies)
+    np.testing.assert_array_equal(again, found.score(contexts, replies))
+
+
+def test_closeness_needs_vectors(forms: dict[str, Form], tmp_path: Path) -> None:
+    settings = dataclasses.replace(SETTINGS, closeness=0.5)
+    with pytest.raises(UsageError, match="closeness needs the form vectors, not gru"):
+        fit_scorer(MATERIAL, forms["gru"], settings, tmp_path)
+
+
 def test_calibration_is_logistic_regression() -> None:
     from sklearn.linear_model import LogisticRegression
 

@@ -87,6 +87,9 @@ class Run:
                     f" {part.form.name}"
                 )
 
+        if scorer.settings.closeness and scorer.form.name != "vectors":
+            raise UsageError(f"{SCORER}.closeness needs the form vectors, not {scorer.form.name}")
+
     @cached_property
     def parts(self) -> Parts:
         """All parts; networks are trained by all processes together, who meet once for both."""

@@ -22,7 +22,7 @@ from rejoinder.learn.forms.base import Contexts, Form, Prepared
 from rejoinder.learn.judging import NO_LIMIT, Judge, batches_of, drawn_from, identity_of
 from rejoinder.learn.material import Examples, Material
 from rejoinder.learn.negatives import Negatives
-from rejoinder.learn.networks.scorers import margin_loss
+from rejoinder.learn.networks.scorers import VectorScorer, margin_loss
 from rejoinder.learn.progress import Progress
 from rejoinder.learn.settings import BY_VECTOR, RANDOM, ScorerSettings
 from rejoinder.learn.training import VALIDATION, Loss, Outcome, train
@@ -34,7 +34,8 @@ Batch = tuple[Tensor, Tensor]
 
 
 class Scorer(Judge):
-    """A fitted network with the form that reads for it: ``reading`` has turns, slope, height."""
+    """A fitted network with the form that reads for it: ``reading`` has turns, slope, height, and
+    how much closeness counts."""
 
     def score(self, contexts: Contexts, replies: Sequence[str]) -> NDArray[np.float64]:
         """[n] from 0 to 1: how well each reply fits its context."""
@@ -43,9 +44,9 @@ class Scorer(Judge):
         asked, texts = self.form.contexts(contexts, self.turns), self.form.replies(replies)
         found = np.empty(len(replies))
         for rows in batches_of(asked, texts):
-            with torch.inference_mode():
-                scores = self.model(asked.batch(rows), texts.batch(rows))
-            found[rows] = scores.double().numpy()
+            found[rows] = _judged(
+                self.model, asked.batch(rows), texts.batch(rows), self.reading.get("closeness", 0.0)
+            )
         line = self.reading["slope"] * found + self.reading["height"]
         return torch.from_numpy(line).sigmoid().numpy()
 
@@ -65,6 +66,8 @@ def fit_scorer(
     if len(np.unique(material.training.said)) < 2:
         raise DataError("all responses say the same: there is nothing to tell apart")
     model = drawn_from(settings.training.seed, lambda: form.scorer(settings))
+    if settings.closeness and not isinstance(model, VectorScorer):
+        raise UsageError(f"closeness needs the form vectors, not {form.name}")
     validation = Candidates.of(material.validation, form, settings, fixed=True)
     outcome = train(
         model,
@@ -76,8 +79,8 @@ def fit_scorer(
         identity=identity_of(form, settings.plain(), material.digest, identity),
         on_progress=on_progress,
     )
-    slope, height = (1.0, 0.0) if settings.loss == "margin" else _line(model, validation)
-    return Scorer(form, model, turns=settings.turns, slope=slope, height=height), outcome
+    reading = {"turns": settings.turns, **_reading(model, validation, settings)}
+    return Scorer(form, model, **reading), outcome
 
 
 @dataclass(frozen=True)
@@ -145,13 +148,33 @@ def loss_of(settings: ScorerSettings) -> Loss[Batch]:
     return loss
 
 
-def _line(model: nn.Module, source: Candidates) -> tuple[float, float]:
-    """Where the scores of held-out replies become probabilities."""
-    good, bad = [], []
-    for step in range(source.steps(*VALIDATION)):
-        contexts, replies = source.batch(*VALIDATION, step)
-        with torch.inference_mode():
-            scores = model(contexts, replies).reshape(len(contexts), -1).double().numpy()
-        good.append(scores[:, 0])
-        bad.append(scores[:, 1:].reshape(-1))
-    return calibrate(np.concatenate(good), np.concatenate(bad))
+def _judged(
+    model: nn.Module, contexts: Tensor, replies: Tensor, closeness: float
+) -> NDArray[np.float64]:
+    """[replies] what the network says, and what is plainly close."""
+    with torch.inference_mode():
+        scores: Tensor = model(contexts, replies)
+        if closeness and isinstance(model, VectorScorer):
+            scores = scores + closeness * model.closeness(contexts, replies)
+        return scores.double().numpy()
+
+
+def _reading(model: nn.Module, source: Candidates, settings: ScorerSettings) -> dict[str, float]:
+    """How much closeness counts, and where the scores of held-out replies become probabilities."""
+
+    def held_out(closeness: float) -> NDArray[np.float64]:
+        """A row for each context: the true reply, then wrong ones."""
+        steps = (source.batch(*VALIDATION, step) for step in range(source.steps(*VALIDATION)))
+        judged = [_judged(model, *batch, closeness).reshape(len(batch[0]), -1) for batch in steps]
+        return np.concatenate(judged)
+
+    closeness = 0.0
+    if settings.closeness:
+        plain = held_out(0.0)
+        spread = float((held_out(1.0) - plain).std())
+        closeness = settings.closeness * float(plain.std()) / spread if spread > 0 else 0.0
+    if settings.loss == "margin" and not closeness:
+        return {"slope": 1.0, "height": 0.0}
+    scores = held_out(closeness)
+    slope, height = calibrate(scores[:, 0], scores[:, 1:].reshape(-1))
+    return {"slope": slope, "height": height, "closeness": closeness}

@@ -126,12 +126,19 @@ class ScorerSettings:
     """Kinds of which some of the wrong replies are (see ``HARD``); the others are random."""
     hard_share: float = 0.5
     """How many are, where there are kinds."""
+    closeness: float = 0.0
+    """How much the plain cosine of context and reply counts beside what was learnt, which counts 1
+    (form ``vectors``): the encoder knows of more domains than the logs have."""
     batch: int = 256
     """Pairs at once."""
 
     def __post_init__(self) -> None:
         complain(
             *_shape_checks(self.turns, self.wide, self.dropout, self.batch),
+            (
+                not 0 <= self.closeness < float("inf"),
+                f"closeness must not be below 0, or without end, but is {self.closeness}",
+            ),
             (
                 self.loss not in LOSSES,
                 f"unknown loss '{self.loss}'; there are {', '.join(LOSSES)}",

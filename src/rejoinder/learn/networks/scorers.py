@@ -115,6 +115,11 @@ class VectorScorer(Model):
         glance: Tensor = self.glance(shared).squeeze(1)
         return judged + glance
 
+    def closeness(self, contexts: Tensor, replies: Tensor) -> Tensor:
+        """[m] what is known without learning: the cosine with the view that is nearest."""
+        views = repeated(contexts[..., : self.dimensions], replies)
+        return torch.einsum("nvd,nd->nv", views, replies[:, : self.dimensions]).amax(dim=1)
+
     def features(self, contexts: Tensor, replies: Tensor) -> Tensor:
         """[m, …] what the vectors tell the hidden layer."""
         reply = replies * self.scale

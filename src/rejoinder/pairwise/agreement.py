@@ -86,9 +86,7 @@ class _Table:
         named = comparisons.annotator != UNNAMED
         if not named.any():
             raise DataError("no answer names its annotator; agreement in and between needs names")
-        context = np.zeros(len(comparisons.candidates), np.int64)
-        for number, members in enumerate(comparisons.contexts.values()):
-            context[members] = number
+        context = comparisons.context
         who, first = comparisons.annotator[named], comparisons.first[named]
         key = who * len(comparisons.contexts) + context[first]
         found, group = np.unique(key, return_inverse=True)

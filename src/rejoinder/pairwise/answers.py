@@ -90,20 +90,24 @@ class Comparisons:
     @cached_property
     def contexts(self) -> dict[str, Ints]:
         """The numbers of the candidates of each context."""
-        found: dict[str, list[int]] = {}
-        for number, item in enumerate(self.candidates):
-            found.setdefault(item.group, []).append(number)
-        return {name: np.array(members, np.int64) for name, members in found.items()}
+        return by_context(self.candidates)
+
+    @cached_property
+    def context(self) -> Ints:
+        """[candidates] the number of each one's context."""
+        found = np.zeros(len(self.candidates), np.int64)
+        for number, members in enumerate(self.contexts.values()):
+            found[members] = number
+        return found
 
     def contests(self) -> Iterator[Contest]:
         """One for each context, in the order of the candidates."""
         place = np.zeros(len(self.candidates), np.int64)
-        context = np.zeros(len(self.candidates), np.int64)
-        for number, members in enumerate(self.contexts.values()):
+        for members in self.contexts.values():
             place[members] = np.arange(members.size)
-            context[members] = number
-        order = np.argsort(context[self.first], kind="stable")
-        ends = np.searchsorted(context[self.first][order], np.arange(len(self.contexts) + 1))
+        context = self.context[self.first]
+        order = np.argsort(context, kind="stable")
+        ends = np.searchsorted(context[order], np.arange(len(self.contexts) + 1))
         for number, members in enumerate(self.contexts.values()):
             own = order[ends[number] : ends[number + 1]]
             wins = np.zeros((members.size, members.size))
@@ -130,6 +134,14 @@ class Comparisons:
         """The answers of all others."""
         numbers = [self.annotators.index(name) for name in names]
         return self.only(~np.isin(self.annotator, numbers))
+
+
+def by_context(candidates: Sequence[Item]) -> dict[str, Ints]:
+    """The numbers of the candidates that reply to each context."""
+    found: dict[str, list[int]] = {}
+    for number, item in enumerate(candidates):
+        found.setdefault(item.group, []).append(number)
+    return {name: np.array(members, np.int64) for name, members in found.items()}
 
 
 def answer_from(record: dict[str, Any]) -> Answer:

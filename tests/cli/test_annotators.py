@@ -87,9 +87,11 @@ def test_tables(run: Run, folder: Path) -> None:
 
 
 def test_names_are_checked_and_may_be_unknown(run: Run, folder: Path) -> None:
-    done = run(*ASKED, "--drop-annotator", "carless", "--least-kappa", "2")
+    done = run(*ASKED, "--drop-annotator", "carless", "--least-kappa", "2", "--svg", "no.svg")
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"--least-kappa must be from -1 to 1, got 2" in done.stderr
+    assert b"--svg draws what --curve finds: add --curve" in done.stderr
+    assert not (folder / "no.svg").exists()
     done = run(*ASKED, "--drop-annotator", "carless")
     assert b"--drop-annotator carless: did you mean 'careless'?" in done.stderr
     everyone = [f"--drop-annotator={name}" for name in ("ann", "bob", "cy", "careless", "once")]

@@ -149,6 +149,10 @@ def answer_from(record: dict[str, Any]) -> Answer:
     for key in ("a", "b", "context_id", "annotator"):
         if type(record.get(key)) is int:  # true and false are no names
             record[key] = str(record[key])
+    winner = record.get("winner")
+    if isinstance(winner, str) and winner not in OUTCOMES:
+        # msgspec would not say what it expects
+        raise msgspec.ValidationError(f"Expected a, b or tie, got '{winner}' - at `$.winner`")
     return msgspec.convert(record, Answer)
 
 

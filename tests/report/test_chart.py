@@ -95,6 +95,14 @@ def test_any_label_and_any_numbers(title, label, rows) -> None:
         assert all(65.9 <= a <= 696.1 and 47.9 <= b <= 368.1 for a, b in places(line))
 
 
+def test_what_is_counted_has_no_halves() -> None:
+    written = [e.text for e in drawn(Line("a", [1, 2, 3], [0.1, 0.2, 0.3])).iter(f"{SVG}text")]
+    assert {"1", "2", "3"} <= set(written)
+    assert "1.5" not in written
+    shares = [e.text for e in drawn(Line("a", [0.5, 2], [0.1, 0.2])).iter(f"{SVG}text")]
+    assert "1.5" in shares
+
+
 def test_a_long_label_is_cut() -> None:
     root = drawn(Line("x" * 200, [1, 2], [1, 2]))
     (label,) = (e.text for e in root.iter(f"{SVG}text") if e.text and e.text.startswith("xx"))

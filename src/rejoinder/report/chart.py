@@ -78,7 +78,8 @@ def svg(chart: Chart) -> str:
     """The picture as a file of its own."""
     points = [line.points() for line in chart.lines]
     known = [point for line in points for point in line if point is not None]
-    across = _Axis.over([p.x for p in known], LEFT, WIDTH - RIGHT)
+    counted = all(float(p.x).is_integer() for p in known)
+    across = _Axis.over([p.x for p in known], LEFT, WIDTH - RIGHT, finest=1.0 if counted else 0.0)
     heights = [height for p in known for height in (p.low, p.y, p.high)]
     upwards = _Axis.over(heights, TOP + PLOT, TOP)
     height = TOP + PLOT + BOTTOM + ROW * (len(points) + bool(chart.band)) + 8
@@ -109,13 +110,16 @@ class _Axis:
     end: float
 
     @classmethod
-    def over(cls, values: Sequence[float], start: float, end: float) -> _Axis:
+    def over(
+        cls, values: Sequence[float], start: float, end: float, *, finest: float = 0.0
+    ) -> _Axis:
+        """Some six steps, none finer than ``finest``: there is no half of what is counted."""
         low, high = (min(values), max(values)) if values else (0.0, 1.0)
         if high - low <= 1e-9 * max(-low, high):
             # one value: room around it, so that there is a scale
             room = max(abs(low), 1.0) / 2
             low, high = low - room, high + room
-        rough = (high - low) / 6
+        rough = max((high - low) / 6, finest)
         unit = 10.0 ** math.floor(math.log10(rough))
         step = next(unit * times for times in (1, 2, 5, 10) if unit * times >= rough)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)

@@ -5,6 +5,7 @@ references they need.
     python benchmarks/estimators.py separate   good from wrong replies of DailyDialog++ dev
     python benchmarks/estimators.py few        the same with fewer references
     python benchmarks/estimators.py curve      simulated references with a known truth
+    python benchmarks/estimators.py crossing   the same for other replies and other judges
 
 Speed: 1,000 contexts with 100 scored references each, every one judged by the 99 others, by a
 regression over WER, BLEU and the cosine of averaged word vectors. The peer is the loop that one
@@ -20,7 +21,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from rejoinder.meta.roc import auc
 from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.regression import shared, svr
-from rejoinder.pairwise.simulate import Replies
+from rejoinder.pairwise.simulate import LONGEST, SHORTEST, WORDS, Replies
 from table import show
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -282,16 +283,77 @@ def _correlations(size: int, seed: int) -> list[float]:
     return [float(pearsonr(_score(make_metric(spec), items), truth)[0]) for spec in SIMULATED]
 
 
-def _simulated(rng: np.random.Generator, size: int) -> tuple[list[Item], np.ndarray]:
+CROSSING_SIZES = (5, 10, 15, 25, 50, 100)
+NOISES = {"never err": 0.0, "the paper's": 1 / 0.783 - 1, "correlate at .3": 1 / 0.3 - 1}
+CONTEXTS_EACH, TESTS = 40, 20
+
+
+def crossing(seeds: int = 3) -> None:
+    """Where does a regression overtake am? The paper's Figure 4 has it at 25 references. Two kinds
+    of replies, three kinds of judges. am sees the good half of the references that svr sees; or as
+    many as svr, good ones by their origin, whatever judges say."""
+    ways = ("am, half as many", "am, good by origin", "svr, share=never")
+    print(f"{'':46}" + "".join(f"{size:6}" for size in CROSSING_SIZES))
+    for make in (Replies.of, _on_topic):
+        for label, noise in NOISES.items():
+            found = np.array(
+                [
+                    [_am_and_svr(make, size, noise, seed) for seed in range(seeds)]
+                    for size in CROSSING_SIZES
+                ]
+            )
+            kind = "any words" if make is not _on_topic else "on topic"
+            for which, way in enumerate(ways):
+                means = found[:, :, which].mean(axis=1)
+                name = f"{kind}, {label}: {way}"
+                print(f"{name:46}" + "".join(f"{x:6.2f}" for x in means), flush=True)
+
+
+def _am_and_svr(
+    make: Callable[[np.random.Generator, int], Replies], size: int, noise: float, seed: int
+) -> list[float]:
+    items, truth = _simulated(np.random.default_rng(seed), size, make, noise)
+    good, good_truth = _simulated(np.random.default_rng(seed), 2 * size, make, 0.0)
+    am, svr = make_metric("am(d=wer)"), make_metric("svr(d=wer,share=never)")
+    return [
+        float(pearsonr(_score(metric, some), known)[0])
+        for metric, some, known in (
+            (am, items, truth),
+            (am, good, good_truth),  # the truly better half of twice as many
+            (svr, items, truth),
+        )
+    ]
+
+
+def _on_topic(rng: np.random.Generator, size: int) -> Replies:
+    """Replies of which the good ones speak of the same few things, and the bad ones of anything."""
+    often = 1 / np.arange(1, WORDS + 1)
+    quality = rng.normal(size=size)
+    texts = []
+    for worth in quality:
+        length = rng.integers(SHORTEST, LONGEST + 1)
+        topical = rng.random(length) < 0.8 / (1 + np.exp(-1.5 * worth))
+        anything = rng.choice(WORDS, length, p=often / often.sum())
+        said = np.where(topical, WORDS + rng.integers(0, 8, length), anything)
+        texts.append(" ".join(f"w{word}" for word in said))
+    return Replies(texts, (quality - quality.mean()) / quality.std())
+
+
+def _simulated(
+    rng: np.random.Generator,
+    size: int,
+    make: Callable[[np.random.Generator, int], Replies] = Replies.of,
+    noise: float = 1 / 0.783 - 1,
+) -> tuple[list[Item], np.ndarray]:
     """Replies whose worth is that of their words in their context, and references with winning
     rates by a judge as good as the paper's: two of them correlate by about .78."""
     items, truth = [], []
-    for context in range(40):
-        replies = Replies.of(rng, size + 20)
-        seen = replies.quality[:size] + rng.normal(size=size) * np.sqrt(1 / 0.783 - 1)
+    for context in range(CONTEXTS_EACH):
+        replies = make(rng, size + TESTS)
+        seen = replies.quality[:size] + rng.normal(size=size) * np.sqrt(noise)
         rate = seen.argsort().argsort() / (size - 1)
         known = [Reference(t, float(2 * e - 1)) for t, e in zip(replies.texts, rate, strict=False)]
-        for n in range(size, size + 20):
+        for n in range(size, size + TESTS):
             name = f"{context}:{n}"
             items.append(Item(name, replies.texts[n], context_id=str(context), references=known))
             truth.append(replies.quality[n])
@@ -325,5 +387,7 @@ if __name__ == "__main__":
             few()
         case ["curve"]:
             curve()
+        case ["crossing"]:
+            crossing()
         case _:
             sys.exit(__doc__)

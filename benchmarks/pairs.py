@@ -8,10 +8,15 @@ Figure 2 of Sugiyama, Meguro & Higashinaka (2019), who found .924 and .731 at 12
 Drawn pairs are counted, as in the paper, and for comparison fitted with Bradley-Terry. Planned
 pairs are chosen 25 at a time from the answers so far, and fitted with Bradley-Terry. Planned pairs
 must reach the agreement of 12 % drawn ones with at most half as many comparisons.
+
+    python benchmarks/pairs.py docs/pairs-curve.svg
+
+also draws the curves into a file.
 """
 
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -23,6 +28,7 @@ from rejoinder.pairwise.simulate import (
     rates_by_strength,
     two_judges,
 )
+from rejoinder.report.chart import Chart, Line, svg
 
 SEEDS, BATCH, STEP = 100, 25, 25
 PAIRS = REFERENCES * (REFERENCES - 1) // 2
@@ -98,12 +104,33 @@ def figure(found: np.ndarray) -> None:
     print("       " + "".join(f"{c if c % 100 == 0 else '':<3}" for c in COUNTS) + "\n")
 
 
+def chart(found: np.ndarray) -> Chart:
+    """The same as a picture."""
+    means, spreads = found.mean(axis=0)[:, :, 0], found.std(axis=0, ddof=1)[:, :, 0]
+    x = COUNTS.tolist()
+    lines = [
+        Line(way, x, mean.tolist(), (mean - spread).tolist(), (mean + spread).tolist())
+        for way, mean, spread in zip(WAYS, means, spreads, strict=True)
+    ]
+    target = float(means[0, -1])
+    lines.append(Line(f"what {PAPER} pairs drawn and counted reach", [x[0], x[-1]], [target] * 2))
+    return Chart(
+        f"How many of {PAIRS:,} pairs are enough: drawn at random, or planned",
+        "pairs that were judged",
+        "correlation with complete rates",
+        lines,
+        f"one standard deviation over {len(found)} seeds, either way",
+    )
+
+
 def main() -> None:
     start = time.perf_counter()
     found, between = run()
     show(found, between)
     print()
     figure(found)
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text(svg(chart(found)))
     _, fitted, planned = enough(found)
     target = found.mean(axis=0)[0, -1, 0]
     print(f"the {target:.3f} of {PAPER} drawn and counted pairs is reached with")

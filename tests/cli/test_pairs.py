@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ET
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -226,9 +227,14 @@ def test_curve(run: Run, folder: Path) -> None:
     assert found[-1]["share"] == 1
     assert found[-1]["inside"] == pytest.approx(1)
     assert found[-1]["between"] < 1
-    table = run(*asked).stdout.decode()
+    table = run(*asked, "--svg", "curve.svg").stdout.decode()
     assert "100%" in table
     assert all(len(line) <= 80 for line in table.splitlines())
+    picture = ET.parse(folder / "curve.svg")
+    lines = [e for e in picture.iter() if e.tag.endswith("polyline")]
+    assert [len(line.attrib["points"].split()) for line in lines] == [len(found)] * 2
+    (words,) = (e.text or "" for e in picture.iter() if e.tag.endswith("desc"))
+    assert " at 2%, 1.000 at 100%. between annotators: " in words
 
 
 @pytest.mark.parametrize(
@@ -248,6 +254,7 @@ def test_curve(run: Run, folder: Path) -> None:
             ["--by bradly: did you mean 'bradley-terry'?", "--least-kappa must be from -1 to 1"],
         ),
         (["fit", "candidates.jsonl", "a.jsonl", "-o", "a.jsonl"], ["would overwrite the input"]),
+        (["curve", "candidates.jsonl", "a.jsonl", "--svg", "-"], ["--svg -", "name a file"]),
         (
             ["fit", "candidates.jsonl", "a.jsonl", "--drop-annotator", "an"],
             ["--drop-annotator an: did you mean 'ann'?"],

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -297,11 +298,14 @@ def test_parts_statistic_human_system_and_curve(run: Run, judged: Path) -> None:
     assert set(json.loads(first)["parts"]) == {"p1", "p2", "bp"}
     assert set(json.loads(second)["parts"]) == {"precision", "recall"}
     options = ["--statistic", "kendall", "--human-system", "hredf", "--curve", "--draws", "2"]
+    options += ["--svg", "curve.svg"]
     found = json.loads(run("meta", "items.jsonl", "s.jsonl", *options, "--json").stdout)
     assert found["differences"][0]["statistic"] == "kendall"
     assert found["differences"][0]["williams"] is None
     assert found["results"][0]["without_human"]["n"] == 400
     assert [point["references"] for point in found["curves"]["rouge-l"]] == [1]
+    drawn = ET.parse(judged / "curve.svg").getroot()
+    assert any(e.text == "Kendall correlation" for e in drawn.iter())
     done = run("meta", "items.jsonl", "s.jsonl", "--curve", "--level", "system")
     assert done.returncode == 2
 

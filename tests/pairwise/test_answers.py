@@ -49,7 +49,7 @@ def test_columns_and_votes(tmp_path: Path) -> None:
         ({**GOOD, "a": "nothing"}, "a: 'nothing' is not among the candidates: expected the id"),
         ({**GOOD, "b": "7"}, "'x' and '7' reply to different contexts"),
         ({**GOOD, "context_id": "d"}, "context_id: 'x' replies to 'c', not to 'd'"),
-        ({**GOOD, "winner": "x"}, "winner: invalid enum value 'x'"),
+        ({**GOOD, "winner": "x"}, "winner: expected a, b or tie, got 'x'"),
         ({"a": "x", "b": "y"}, "the field is missing: winner"),
         ({**GOOD, "a": True}, "a: expected text, got true or false"),
         ([1], "the line is a JSON array"),

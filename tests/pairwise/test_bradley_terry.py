@@ -1,4 +1,6 @@
-"""Bradley-Terry by hand, against choix and scipy, and where there is no ordinary solution."""
+"""Bradley-Terry by hand, against scipy, and where there is no ordinary solution.
+
+tests/differential compares it with another package."""
 
 from __future__ import annotations
 
@@ -58,16 +60,6 @@ def test_a_tie_is_half_a_win_for_either() -> None:
     level = bradley_terry(contest([[0, 0.5], [0.5, 0]]))
     assert level.strength == pytest.approx([0, 0])
     assert level.bounded == 0
-
-
-def test_as_choix_has_it() -> None:
-    # from choix 0.4.1, opt_pairwise(4, data, alpha=0 and 1/9, tol=1e-12), with the wins below as
-    # data. It takes alpha times the squares off: the prior's variance is 1 / (2 alpha) = 4.5
-    wins = [[0, 7, 2, 4], [3, 0, 6, 0], [1, 4, 0, 5], [3, 0, 2, 0]]
-    free = [0.4725103670238933, -0.0036926464166421, -0.0711216698494105, -0.3976960507578408]
-    held = [0.4542075735243171, -0.0099422806857859, -0.0668340750618555, -0.3774312177766754]
-    assert bradley_terry(contest(wins), prior=WIDE).strength == pytest.approx(free, abs=1e-7)
-    assert bradley_terry(contest(wins), prior=4.5**0.5).strength == pytest.approx(held, abs=1e-8)
 
 
 @given(tables(), st.sampled_from([1.0, PRIOR, 10.0]))

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from rejoinder.report.chart import Chart
+
 WIDTH = 80
 
 MetricsOption = Annotated[
@@ -28,6 +30,9 @@ OutputOption = Annotated[
     typer.Option("--output", "-o", metavar="FILE", help="Where to write; stdout by default."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout instead of a table.")]
+SvgOption = Annotated[
+    Path | None, typer.Option("--svg", metavar="FILE", help="Draw the curve into a picture too.")
+]
 LanguageOption = Annotated[
     str | None,
     typer.Option(
@@ -148,3 +153,22 @@ def check_output(path: Path | None, inputs: list[str]) -> None:
     for name in inputs:
         if name != "-" and path.exists() and Path(name).exists() and path.samefile(name):
             raise UsageError(f"{path}: the output would overwrite the input; choose another name")
+
+
+def not_shares(given: dict[str, float | None]) -> list[str]:
+    wrong = {name: s for name, s in given.items() if s is not None and not 0 <= s <= 1}
+    return [f"{name} must be from 0 to 1, got {value:g}" for name, value in wrong.items()]
+
+
+def drawn_to_stdout(path: Path | None) -> list[str]:
+    """What is wrong with a picture that would go where the table goes."""
+    return ["--svg - would mix the picture with the table: name a file"] if str(path) == "-" else []
+
+
+def draw(path: Path, chart: Chart) -> None:
+    """Write a picture."""
+    from rejoinder.io import open_output
+    from rejoinder.report.chart import svg
+
+    with open_output(path) as stream:
+        stream.write(svg(chart).encode())

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rejoinder.cli.annotators import (
+    DISTRACTOR,
+    LEAST_KAPPA,
+    MOST_DISTRACTOR,
+    DistractorOption,
+    DropAnnotatorOption,
+    DropBadOption,
+    LeastKappaOption,
+    MostDistractorOption,
+    check_names,
+    wrong_limits,
+)
 from rejoinder.cli.common import (
     JsonOption,
     ResamplesOption,
     SeedOption,
+    SvgOption,
+    check_output,
+    draw,
+    drawn_to_stdout,
     naming,
     print_json,
     say,
@@ -30,6 +48,7 @@ if TYPE_CHECKING:
     from rejoinder.meta.correlate import Correlations
     from rejoinder.meta.coverage import Third
     from rejoinder.meta.curves import Point
+    from rejoinder.meta.raters import Raters, Sifted
     from rejoinder.meta.study import Result, Study
 
 
@@ -61,6 +80,12 @@ def meta(
     draws: Annotated[
         int, typer.Option("--draws", min=2, metavar="N", help="Random draws a point of --curve.")
     ] = 20,
+    svg: SvgOption = None,
+    drop_annotator: DropAnnotatorOption = None,
+    drop_bad: DropBadOption = False,
+    least_kappa: LeastKappaOption = LEAST_KAPPA,
+    most_distractor: MostDistractorOption = MOST_DISTRACTOR,
+    distractor: DistractorOption = DISTRACTOR,
     evaluator: EvaluatorOption = None,
     strict: StrictOption = False,
     json: JsonOption = False,
@@ -70,25 +95,51 @@ def meta(
     """Correlate scores with what people said.
 
     Intervals are bootstrapped over contexts, because replies to one context are not independent.
-    With --evaluator, contexts that were seen while it was made are counted.
+    With --evaluator, contexts that were seen while it was made are counted. Annotators who hardly
+    agree with the others, or who rate a planted distractor high, are listed, and left out with
+    --drop-bad.
     """
     from rejoinder.errors import UsageError
     from rejoinder.io import read_items, read_scores
+    from rejoinder.meta.annotators import Limits
+    from rejoinder.meta.humans import rating_table
     from rejoinder.meta.join import join
-    from rejoinder.meta.study import Settings, study
+    from rejoinder.meta.raters import Sifted
+    from rejoinder.meta.study import Settings, results, study
 
+    problems = wrong_limits(least_kappa, most_distractor)
     if curve and level is not Level.item:
-        raise UsageError("--curve draws references for single replies: use it with --level item")
+        problems.append("--curve draws references for single replies: use it with --level item")
+    if svg is not None and not curve:
+        problems.append("--svg draws what --curve finds: add --curve")
+    problems += drawn_to_stdout(svg)
+    if problems:
+        raise UsageError(*problems)
+    check_output(svg, [items, scores])
     check_strict(strict, evaluator is not None)
     replies = list(read_items(items))
     joined = join(replies, read_scores(scores), items_name=items, scores_name=scores)
     settings = Settings(resamples, seed, statistic.value, human_system)
+    names = drop_annotator or []
+    check_names(names, rating_table(replies)[0] if names else [])
     with naming(items):
         seen = _guarded(replies, evaluator, strict=strict)
+        limits = Limits(least_kappa, most_distractor)
+        people = Sifted.of(replies, limits, names, drop_bad=drop_bad, distractor=distractor)
+        before = None
+        if people.dropped:
+            before = results(joined, level.value, settings)
+            replies = people.items
+            joined = replace(joined, items=replies)
         found = study(joined, level.value, settings)
         curves = _curves(replies, found, draws, seed, evaluator) if curve else {}
+    if svg is not None:
+        from rejoinder.report.agreement import curve_chart
+
+        draw(svg, curve_chart(curves, statistic.value))
     if json:
-        print_json(as_json(found, curves) | ({"seen": plain_seen(seen)} if seen else {}))
+        judged = {"annotators": _plain_people(people, before)}
+        print_json(as_json(found, curves) | judged | ({"seen": plain_seen(seen)} if seen else {}))
         return
     from rejoinder.report import agreement as tables
 
@@ -109,10 +160,50 @@ def meta(
             say(f"{result.metric}: no correlation: {reason}")
     if found.humans is not None:
         say(tables.annotator_facts(found.humans))
+    _print_people(people, before, found.results)
     for name, reason in found.refused.items():
         say(f"{name}: left out: {reason}")
     if found.unrated:
         say(f"{found.unrated:,} of {found.rated + found.unrated:,} have no rating")
+
+
+def _print_people(people: Sifted, before: Sequence[Result] | None, after: Sequence[Result]) -> None:
+    """Those who rate badly, and what it changed to leave them out."""
+    from rejoinder.meta.join import listed
+    from rejoinder.report.annotators import agreement_line, annotators_table, before_after_table
+
+    if not people.before.names:
+        say("annotators are unknown: no rating names who gave it, so none can be left out")
+        return
+    if people.bad or people.dropped:
+        show(annotators_table(people.before.agreement, people.bad, "rating"))
+    if before is None or people.after is None:
+        if people.bad:
+            say(f"{len(people.bad):,} annotators are bad: --drop-bad leaves them out")
+        return
+    show(before_after_table(before, after))
+    say(f"left out: {listed(people.dropped)}")
+    for when, who in (("before", people.before), ("after", people.after)):
+        say(f"{when}: {agreement_line(who.agreement, who.ratings, 'rating')}")
+
+
+def _plain_people(people: Sifted, before: Sequence[Result] | None) -> dict[str, Any] | None:
+    """None where ratings name nobody."""
+    if not people.before.names:
+        return None
+
+    def plain(who: Raters) -> dict[str, Any]:
+        each = [asdict(one) for one in who.agreement.annotators]
+        named = [{"name": one["name"], "ratings": one.pop("answers")} | one for one in each]
+        return {"ratings": who.ratings, **asdict(who.agreement), "annotators": named}
+
+    earlier = {} if before is None else {"results": [_result(result) for result in before]}
+    return {
+        "before": plain(people.before) | earlier,
+        "bad": people.bad,
+        "dropped": people.dropped,
+        "after": None if people.after is None else plain(people.after),
+    }
 
 
 def _guarded(replies: list[Item], folder: str | None, *, strict: bool) -> dict[str, Guarded]:

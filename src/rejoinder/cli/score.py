@@ -77,15 +77,24 @@ def score(
     kept: list[Item] = []
     evaluators = evaluators_of(asked, evaluator, strict=strict)
     tallies: dict[str, Any] = {}
+    within: list[float] = []
+
+    def tell(done: int, total: int) -> None:
+        """Of metrics that judge all items at once, when all have been read."""
+        within[:] = [done / total]
+        advance(done)
+
     with (
         read_twice(source) if evaluators else nullcontext(),
         naming(source.name),
         open_output(output) as stream,
-        progress("scoring", lambda: source.fraction) as advance,
+        progress("scoring", lambda: within[-1] if within else source.fraction) as advance,
     ):
         examined, seen = guard(read_items(source), evaluators, strict=strict)
         done = 0
-        scored = evaluate(read_items(source), asked.item_metrics, examined=examined)
+        scored = evaluate(
+            read_items(source), asked.item_metrics, examined=examined, on_progress=tell
+        )
         for batch, results in watched(summarizer.watch(scored), tallies):
             write_jsonl(stream, item_scores(asked.items, batch, results, parts=parts))
             if asked.sets:

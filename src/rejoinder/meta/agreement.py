@@ -43,7 +43,14 @@ def cohen_kappa(
 def mean_pairwise_kappa(
     ratings: ArrayLike, *, weights: Weights = "none", categories: ArrayLike | None = None
 ) -> float | None:
-    """The mean of Cohen's kappa over all pairs of annotators for which it is defined.
+    """The mean of Cohen's kappa over all pairs of annotators for which it is defined."""
+    return mean_of_pairs(pairwise_kappas(ratings, weights=weights, categories=categories))
+
+
+def pairwise_kappas(
+    ratings: ArrayLike, *, weights: Weights = "none", categories: ArrayLike | None = None
+) -> Floats:
+    """[annotators, annotators] Cohen's kappa of each two; NaN where it is not defined.
 
     By default the categories are those that any annotator used (for an item rated twice or not).
     Above MOST_CATEGORIES of them there is no kappa.
@@ -56,16 +63,27 @@ def mean_pairwise_kappa(
         raise ValueError("ratings hold values outside the categories")
     if weights not in ("none", "linear", "quadratic"):
         raise ValueError(f"unknown weights {weights!r}: expected none, linear or quadratic")
+    found = np.full((len(table), len(table)), np.nan)
     if scale.size > MOST_CATEGORIES:
-        return None
+        return found
     codes = np.searchsorted(scale, table)
-    kappas = []
     for i, j in combinations(range(len(table)), 2):
         both = rated[i] & rated[j]
         kappa = _kappa(codes[i, both], codes[j, both], weights, scale.size)
         if kappa is not None:
-            kappas.append(kappa)
-    return float(np.mean(kappas)) if kappas else None
+            found[i, j] = found[j, i] = kappa
+    return found
+
+
+def mean_of_pairs(table: Floats) -> float | None:
+    """Of a symmetric table of annotators, each two once."""
+    return mean_known(table[np.triu_indices(len(table), 1)])
+
+
+def mean_known(values: Floats) -> float | None:
+    """None where nothing is known."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else None
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> float | None:

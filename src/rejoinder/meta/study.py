@@ -97,15 +97,13 @@ class Settings:
 
 def study(joined: Joined, level: str, settings: Settings) -> Study:
     """Correlate every metric that has values at this level."""
-    units = joined.sets() if level == "context" else joined.replies()
+    units = _units_of(joined, level)
     rated = ~np.isnan(units.human)
     if not rated.any():
         raise DataError("no item has ratings; agreement with people needs the field 'ratings'")
-    if level == "system":
-        results, refused = _systems(joined, units, settings)
-        differences: list[Difference] = []
-    else:
-        results, refused = _units(joined, units, settings)
+    results, refused = _results(joined, units, level, settings)
+    differences: list[Difference] = []
+    if level != "system":
         differences = _differences(units, [r.metric for r in results], settings)
     if not results:
         raise DataError("; ".join(f"{name}: {reason}" for name, reason in refused.items()))
@@ -119,6 +117,21 @@ def study(joined: Joined, level: str, settings: Settings) -> Study:
         Humans.of(joined.items) if level == "item" else None,
         by_coverage(joined, settings.resamples, settings.seed) if level == "item" else [],
     )
+
+
+def results(joined: Joined, level: str, settings: Settings) -> list[Result]:
+    """The correlations alone, to set a study against."""
+    return _results(joined, _units_of(joined, level), level, settings)[0]
+
+
+def _units_of(joined: Joined, level: str) -> Units:
+    return joined.sets() if level == "context" else joined.replies()
+
+
+def _results(
+    joined: Joined, units: Units, level: str, settings: Settings
+) -> tuple[list[Result], dict[str, str]]:
+    return (_systems if level == "system" else _units)(joined, units, settings)
 
 
 def _units(joined: Joined, units: Units, settings: Settings) -> tuple[list[Result], dict[str, str]]:

@@ -6,7 +6,7 @@ the same memory. Set metrics need all replies of a system together: :func:`judge
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,13 +38,15 @@ def evaluate(
     batch_size: int = BATCH,
     strict: bool = True,
     examined: EvaluatedSet | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[tuple[list[Item], list[Scored]]]:
     """Score items as they come: for each batch its items, and a result for each metric.
 
     A metric whose tokenizer could not read a single item was given the wrong one: an error, if
     ``strict``. Evaluators must know all contexts beforehand, so as not to use what they know of
     them: ``examined``. Without it, items are kept in memory where a metric asks an evaluator, as
-    they are where a metric judges by the whole set.
+    they are where a metric judges by the whole set; such a metric tells ``on_progress`` how many
+    items of how many are done.
     """
     if asking := any(metric.evaluators() for metric in metrics):
         batch_size = min(batch_size, EXPANDED_BATCH)
@@ -59,7 +61,7 @@ def evaluate(
     # a search of the pool is worth its while for many items only
     letters = None if asking else min(limits, default=None)
     for chunk in _whole(items) if whole else _chunks(items, batch_size, letters):
-        sitting = Sitting(Batch.of(chunk), examined)
+        sitting = Sitting(Batch.of(chunk), examined, on_progress if whole else None)
         results = [sitting.score(metric) for metric in metrics]
         yield chunk, results
         for which in list(hopeless):

@@ -55,6 +55,8 @@ class Sitting:
     batch: Batch
     examined: EvaluatedSet | None = None
     """All contexts that are evaluated, if the batch is a part of them only."""
+    on_progress: Callable[[int, int], None] | None = None
+    """Told how many items of how many are done, by metrics that judge the whole set at once."""
     _known: dict[Hashable, Any] = field(default_factory=dict)
 
     def score(self, metric: ItemMetric) -> Scored:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import DataError
 from rejoinder.pairwise.answers import UNNAMED, Comparisons, Floats, Ints
+from rejoinder.pairwise.rates import counted
 
 SHARES = (0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.16, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 FEWEST = 3
@@ -86,9 +87,7 @@ class _Table:
         named = comparisons.annotator != UNNAMED
         if not named.any():
             raise DataError("no answer names its annotator; agreement in and between needs names")
-        context = np.zeros(len(comparisons.candidates), np.int64)
-        for number, members in enumerate(comparisons.contexts.values()):
-            context[members] = number
+        context = comparisons.context
         who, first = comparisons.annotator[named], comparisons.first[named]
         key = who * len(comparisons.contexts) + context[first]
         found, group = np.unique(key, return_inverse=True)
@@ -119,14 +118,10 @@ class _Table:
     def rates(self, keep: NDArray[np.bool_]) -> Floats:
         """[annotators, candidates] winning rates from these answers; NaN without any."""
         shape = self.annotators, self.context.size
-        ends = [(self.first, self.won), (self.second, self.weight - self.won)]
-        wins, votes = np.zeros(shape).ravel(), np.zeros(shape).ravel()
-        for item, gained in ends:
-            key = (self.who * shape[1] + item)[keep]
-            wins += np.bincount(key, gained[keep], wins.size)
-            votes += np.bincount(key, self.weight[keep], votes.size)
-        rate = np.where(votes > 0, wins / np.where(votes > 0, votes, 1), np.nan)
-        return np.asarray(rate.reshape(shape))
+        own = self.who[keep] * shape[1]
+        first, second = own + self.first[keep], own + self.second[keep]
+        found = counted(first, second, self.won[keep], self.weight[keep], shape[0] * shape[1])
+        return found.rate.reshape(shape)
 
     def inside(self, part: Floats, whole: Floats) -> float:
         """Mean over annotators and contexts."""

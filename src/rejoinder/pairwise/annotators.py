@@ -8,56 +8,25 @@ Without ties that is twice the share of equal answers, less 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.sparse import csr_array
 
-from rejoinder.meta.agreement import krippendorff_alpha
+from rejoinder.meta.agreement import krippendorff_alpha, mean_known, mean_of_pairs
+from rejoinder.meta.annotators import (
+    DISTRACTOR,
+    Agreement,
+    Annotator,
+    Bad,
+    Limits,
+    bad_ones,
+)
 from rejoinder.meta.humans import FEWEST, MOST_ANNOTATORS, TOO_MANY
 from rejoinder.pairwise.answers import UNNAMED, Comparisons, Floats, Ints
 
-FEWEST_PLANTED = 5
-"""Comparisons with a distractor below which somebody's share of them is chance."""
+FONDNESS = "preferred a distractor in {share:.2f} of {planted} comparisons"
 
 
-@dataclass(frozen=True)
-class Annotator:
-    """One who answered, and what speaks for or against the answers."""
-
-    name: str
-    answers: int
-    kappa: float | None
-    """Mean with each other annotator; None with fewer than FEWEST pairs in common with any."""
-    planted: int
-    """How often a distractor stood against another reply …"""
-    preferred: float | None
-    """… and in which share of these it was preferred; a tie is a half."""
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How far annotators agree, all together."""
-
-    annotators: list[Annotator]
-    kappa: float | None
-    """Cohen's, quadratic weights, mean over pairs of annotators."""
-    alpha: float | None
-    """Krippendorff's, ordinal; unnamed answers count too."""
-    left_out: str | None = None
-    """Why kappa was not computed."""
-
-
-@dataclass(frozen=True)
-class Bad:
-    """An annotator whose answers had better not count."""
-
-    name: str
-    reason: str
-
-
-def agreement(comparisons: Comparisons, distractor: str = "distractor") -> Agreement:
+def agreement(comparisons: Comparisons, distractor: str = DISTRACTOR) -> Agreement:
     """Agreement of those who gave these answers."""
     names = comparisons.annotators
     named = comparisons.annotator != UNNAMED
@@ -69,7 +38,7 @@ def agreement(comparisons: Comparisons, distractor: str = "distractor") -> Agree
         each: list[float | None] = [None] * len(names)
     else:
         kappas = pairwise_kappas(comparisons)
-        each = [_mean(row) for row in kappas]
+        each = [mean_known(row) for row in kappas]
     planted, preferred = _distractors(comparisons, distractor)
     return Agreement(
         [
@@ -83,7 +52,7 @@ def agreement(comparisons: Comparisons, distractor: str = "distractor") -> Agree
             for number, name in enumerate(names)
             if counts[number]
         ],
-        _mean(kappas[np.triu_indices(len(kappas), 1)]),
+        mean_of_pairs(kappas),
         _alpha(comparisons),
         why,
     )
@@ -106,36 +75,13 @@ def bad_annotators(
     *,
     least_kappa: float | None = None,
     most_preferred: float | None = None,
-    distractor: str = "distractor",
+    distractor: str = DISTRACTOR,
 ) -> list[Bad]:
-    """Those who prefer distractors too often, then those with a kappa below the limit.
-
-    One whose answers are bad lowers the kappa of all others, so the lowest goes first and the rest
-    is computed again. Two who disagree both stay: nobody can say which of them is wrong.
-    """
-    found: list[Bad] = []
-    first = agreement(comparisons, distractor)
-    if most_preferred is not None:
-        for who in first.annotators:
-            if who.planted >= FEWEST_PLANTED and (who.preferred or 0) > most_preferred:
-                share = f"{who.preferred:.2f} of {who.planted} comparisons"
-                found.append(Bad(who.name, f"preferred a distractor in {share}"))
-    if least_kappa is None or first.left_out is not None:
-        return found
-    kappas = pairwise_kappas(comparisons)
-    gone = [comparisons.annotators.index(bad.name) for bad in found]
-    while True:
-        kappas[gone], kappas[:, gone] = np.nan, np.nan
-        compared = np.flatnonzero((~np.isnan(kappas)).any(axis=1))
-        if compared.size < 3:
-            return found
-        means = np.nanmean(kappas[compared], axis=1)
-        lowest = int(np.argmin(means))
-        if means[lowest] >= least_kappa:
-            return found
-        gone.append(int(compared[lowest]))
-        name = comparisons.annotators[gone[-1]]
-        found.append(Bad(name, f"kappa with the others is {means[lowest]:.2f}"))
+    """Those whose answers had better not count."""
+    found = agreement(comparisons, distractor)
+    kappas = pairwise_kappas(comparisons) if found.left_out is None else np.zeros((0, 0))
+    limits = Limits(least_kappa, most_preferred)
+    return bad_ones(found, comparisons.annotators, kappas, limits, FONDNESS)
 
 
 def _verdicts(comparisons: Comparisons) -> tuple[csr_array, csr_array]:
@@ -181,8 +127,3 @@ def _distractors(comparisons: Comparisons, distractor: str) -> tuple[Floats, Flo
     who, size = comparisons.annotator[chosen], len(comparisons.annotators)
     planted = np.bincount(who, minlength=size).astype(np.float64)
     return planted, np.asarray(np.bincount(who, liked, size), np.float64)
-
-
-def _mean(values: Floats | Sequence[float]) -> float | None:
-    known = np.asarray(values)[~np.isnan(values)]
-    return float(known.mean()) if known.size else None

@@ -90,20 +90,24 @@ class Comparisons:
     @cached_property
     def contexts(self) -> dict[str, Ints]:
         """The numbers of the candidates of each context."""
-        found: dict[str, list[int]] = {}
-        for number, item in enumerate(self.candidates):
-            found.setdefault(item.group, []).append(number)
-        return {name: np.array(members, np.int64) for name, members in found.items()}
+        return by_context(self.candidates)
+
+    @cached_property
+    def context(self) -> Ints:
+        """[candidates] the number of each one's context."""
+        found = np.zeros(len(self.candidates), np.int64)
+        for number, members in enumerate(self.contexts.values()):
+            found[members] = number
+        return found
 
     def contests(self) -> Iterator[Contest]:
         """One for each context, in the order of the candidates."""
         place = np.zeros(len(self.candidates), np.int64)
-        context = np.zeros(len(self.candidates), np.int64)
-        for number, members in enumerate(self.contexts.values()):
+        for members in self.contexts.values():
             place[members] = np.arange(members.size)
-            context[members] = number
-        order = np.argsort(context[self.first], kind="stable")
-        ends = np.searchsorted(context[self.first][order], np.arange(len(self.contexts) + 1))
+        context = self.context[self.first]
+        order = np.argsort(context, kind="stable")
+        ends = np.searchsorted(context[order], np.arange(len(self.contexts) + 1))
         for number, members in enumerate(self.contexts.values()):
             own = order[ends[number] : ends[number + 1]]
             wins = np.zeros((members.size, members.size))
@@ -132,11 +136,23 @@ class Comparisons:
         return self.only(~np.isin(self.annotator, numbers))
 
 
+def by_context(candidates: Sequence[Item]) -> dict[str, Ints]:
+    """The numbers of the candidates that reply to each context."""
+    found: dict[str, list[int]] = {}
+    for number, item in enumerate(candidates):
+        found.setdefault(item.group, []).append(number)
+    return {name: np.array(members, np.int64) for name, members in found.items()}
+
+
 def answer_from(record: dict[str, Any]) -> Answer:
     """A decoded JSON object as an answer; numbers may name things, as they do in items."""
     for key in ("a", "b", "context_id", "annotator"):
         if type(record.get(key)) is int:  # true and false are no names
             record[key] = str(record[key])
+    winner = record.get("winner")
+    if isinstance(winner, str) and winner not in OUTCOMES:
+        # msgspec would not say what it expects
+        raise msgspec.ValidationError(f"Expected a, b or tie, got '{winner}' - at `$.winner`")
     return msgspec.convert(record, Answer)
 
 

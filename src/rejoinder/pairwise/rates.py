@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rejoinder.pairwise.answers import Comparisons, Floats
+from rejoinder.pairwise.answers import Comparisons, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,18 @@ class Rates:
 
 def winning_rates(comparisons: Comparisons) -> Rates:
     """The rates of all candidates, from all answers together."""
-    size = len(comparisons.candidates)
     won = comparisons.weight * comparisons.outcome
+    ends = comparisons.first, comparisons.second
+    return counted(*ends, won, comparisons.weight, len(comparisons.candidates))
+
+
+def counted(first: Ints, second: Ints, won: Floats, weight: Floats, size: int) -> Rates:
+    """The rates of ``size`` replies from answers about two each: how much of its ``weight`` the
+    first ``won``; the rest is the second one's."""
     wins, votes = np.zeros(size), np.zeros(size)
-    for item, gained in (
-        (comparisons.first, won),
-        (comparisons.second, comparisons.weight - won),
-    ):
+    for item, gained in ((first, won), (second, weight - won)):
         wins += np.bincount(item, gained, size)
-        votes += np.bincount(item, comparisons.weight, size)
+        votes += np.bincount(item, weight, size)
     return rates_of(wins, votes)
 
 

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from rejoinder.items import UNNAMED, Item, Reference
+from rejoinder.pairwise.answers import by_context
 from rejoinder.pairwise.fit import Fit
 from rejoinder.pairwise.plan import Question
 from rejoinder.pairwise.rates import weight_of
@@ -65,12 +66,10 @@ def into(
 
     An item is no reference of its own, and other references go: most have no score.
     """
-    by_context: dict[str, list[int]] = {}
-    for number, candidate in enumerate(candidates):
-        by_context.setdefault(candidate.group, []).append(number)
+    contexts = by_context(candidates)
     for item in items:
         references = []
-        for number in by_context.get(item.group, ()):
+        for number in contexts.get(item.group, ()):
             candidate = candidates[number]
             if np.isnan(found.rate[number]):
                 account.unscored.add(candidate.id)

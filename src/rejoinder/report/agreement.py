@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.table import Table
 
-from rejoinder.meta.correlate import Correlations, Estimate
+from rejoinder.meta.correlate import Correlations, Estimate, Statistic
 from rejoinder.meta.coverage import THIRDS
 from rejoinder.meta.curves import Point
 from rejoinder.meta.humans import Humans
 from rejoinder.meta.study import Study
+from rejoinder.report.annotators import agreement_facts
+from rejoinder.report.chart import Chart, Line
 from rejoinder.report.tables import interval, number, p_value, plain_table, wrapping
 
 SHOWN = ("spearman", "pearson")
@@ -54,13 +56,6 @@ def annotator_facts(humans: Humans) -> str:
     facts = [f"{humans.annotators} annotators"]
     facts += [] if humans.identified else ["not identified"]
     return ", ".join([*facts, *agreement_facts(humans.kappa, humans.alpha, humans.left_out)])
-
-
-def agreement_facts(kappa: float | None, alpha: float | None, left_out: str | None) -> list[str]:
-    """What is known of kappa and alpha, and why not more."""
-    facts = [] if kappa is None else [f"Cohen's kappa {number(kappa, 3)}"]
-    facts += [] if alpha is None else [f"Krippendorff's alpha {number(alpha, 3)}"]
-    return facts if left_out is None else [*facts, left_out]
 
 
 def annotator_table(found: Study) -> Table | None:
@@ -209,6 +204,23 @@ def curve_table(name: str, points: Sequence[Point]) -> Table:
         length = round(30 * max(point.mean.get("spearman", 0.0), 0.0))
         table.add_row(str(point.references), *cells, "█" * length)
     return table
+
+
+def curve_chart(curves: Mapping[str, Sequence[Point]], statistic: Statistic) -> Chart:
+    """All metrics in one picture."""
+    lines = [
+        Line(
+            name,
+            [point.references for point in points],
+            [point.mean.get(statistic) for point in points],
+            [point.low.get(statistic) for point in points],
+            [point.high.get(statistic) for point in points],
+        )
+        for name, points in curves.items()
+    ]
+    title = "Agreement with people over the number of references"
+    upwards = f"{statistic.capitalize()} correlation"
+    return Chart(title, "references", upwards, lines, "the middle 95 % of draws")
 
 
 def _band(point: Point, statistic: str) -> str:

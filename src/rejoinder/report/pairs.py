@@ -2,53 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from rich.table import Table
 
 from rejoinder.items import Item
 from rejoinder.pairwise.agreement import Point
-from rejoinder.pairwise.annotators import Agreement, Bad
 from rejoinder.pairwise.fit import Fit
-from rejoinder.report.agreement import agreement_facts
+from rejoinder.report.chart import Chart, Line
 from rejoinder.report.tables import number, plain_table
 
 MOST = 30
-"""How many annotators, or candidates at either end, are printed."""
-
-
-def annotators_table(found: Agreement, bad: Sequence[Bad]) -> Table:
-    """Who answered, those with the lowest kappa first."""
-    table = plain_table(
-        "annotator",
-        "answers",
-        "kappa",
-        "distractor preferred",
-        "",
-        right=[1, 2, 3],
-        title="Annotators",
-    )
-    reasons: Mapping[str, str] = {each.name: each.reason for each in bad}
-    listed = sorted(
-        found.annotators,
-        key=lambda one: (one.name not in reasons, 2.0 if one.kappa is None else one.kappa),
-    )
-    for one in listed[:MOST]:
-        preferred = "" if one.preferred is None else f"{number(one.preferred, 2)} of {one.planted}"
-        remark = f"bad: {reasons[one.name]}" if one.name in reasons else ""
-        if not remark and one.answers == 1:
-            remark = "one answer only"
-        table.add_row(one.name, f"{one.answers:,}", number(one.kappa, 3), preferred, remark)
-    if len(listed) > MOST:
-        table.add_row(f"and {len(listed) - MOST:,} more", "", "", "", "")
-    return table
-
-
-def agreement_line(found: Agreement, answers: int) -> str:
-    """How far the annotators agree, in one line."""
-    given = f"{answers:,} answers of {len(found.annotators):,} named annotators"
-    return ", ".join([given, *agreement_facts(found.kappa, found.alpha, found.left_out)])
+"""How many systems are printed."""
 
 
 def systems_table(candidates: Sequence[Item], found: Fit) -> Table:
@@ -101,3 +67,28 @@ def curve_table(curve: Sequence[Point]) -> Table:
             number(point.between_spread, 3),
         )
     return table
+
+
+def curve_chart(curve: Sequence[Point]) -> Chart:
+    """The same as a picture."""
+    shares = [point.share for point in curve]
+
+    def line(label: str, mean: Sequence[float | None], spread: Sequence[float | None]) -> Line:
+        ends = [
+            (None, None) if m is None or s is None else (m - s, m + s)
+            for m, s in zip(mean, spread, strict=True)
+        ]
+        return Line(label, shares, mean, [low for low, _ in ends], [high for _, high in ends])
+
+    inside = line("in annotator", [p.inside for p in curve], [p.inside_spread for p in curve])
+    between = line(
+        "between annotators", [p.between for p in curve], [p.between_spread for p in curve]
+    )
+    return Chart(
+        "Winning rates from a share of the answers",
+        "share of each annotator's answers",
+        "Pearson correlation with those from all",
+        [inside, between],
+        "one standard deviation over draws, either way",
+        percent=True,
+    )

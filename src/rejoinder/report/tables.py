@@ -21,10 +21,10 @@ class PlainTable(Table):
     """A table whose cells may hold anything that stands in somebody's data."""
 
     def add_row(self, *cells: Any, **options: Any) -> None:
-        super().add_row(*(_printable(str(cell)) for cell in cells), **options)
+        super().add_row(*(printable(str(cell)) for cell in cells), **options)
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """One line, without control characters."""
     return "".join(c if c.isprintable() else " " for c in text)
 

@@ -12,6 +12,8 @@ from rejoinder.datasets import load
 from rejoinder.items import Item, Reference
 from rejoinder.kernels.nearness import nearness
 from rejoinder.meta.roc import auc
+from rejoinder.metrics.base import make_metric
+from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.regression.ridge import Features, Ridge
 
 WER = "wer(tok=whitespace)"
@@ -236,3 +238,18 @@ def test_real_replies_gain_by_other_contexts() -> None:
         return auc(found[kind == "good"], found[kind == "adversarial"])
 
     assert separated("auto") > separated("never") + 0.01
+
+
+def test_progress_is_told_while_all_are_judged_at_once() -> None:
+    """What learns from the whole set is one batch, however large: it says how far it is."""
+    known = [Reference(text, weight=weight) for text, weight in (("a b", 1.0), ("c d", -1.0))]
+    items = [
+        Item(f"{c}:{n}", "a x", context_id=str(c), references=known)
+        for c in range(3)
+        for n in range(2)
+    ]
+    told: list[tuple[int, int]] = []
+    metrics = [make_metric("svr(d=wer(tok=whitespace))")]
+    for _ in evaluate(items, metrics, on_progress=lambda done, total: told.append((done, total))):
+        pass
+    assert told == [(2, 6), (4, 6), (6, 6)]

@@ -57,10 +57,5 @@ def stdin_twice(paths: Sequence[str]) -> list[str]:
     return ["only one input can be - (stdin)"] if list(paths).count("-") > 1 else []
 
 
-def not_shares(given: dict[str, float | None]) -> list[str]:
-    wrong = {name: s for name, s in given.items() if s is not None and not 0 <= s <= 1}
-    return [f"{name} must be from 0 to 1, got {value:g}" for name, value in wrong.items()]
-
-
 def to_stdout(output: Path | None) -> bool:
     return output is None or str(output) == "-"

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.common import JsonOption, naming, pieces_progress, print_json, show
+from rejoinder.cli.common import (
+    JsonOption,
+    SvgOption,
+    check_output,
+    draw,
+    drawn_to_stdout,
+    naming,
+    pieces_progress,
+    print_json,
+    show,
+)
 from rejoinder.cli.pairs.common import (
     AnswersArgument,
     CandidatesArgument,
@@ -28,6 +38,7 @@ def curve(
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", min=0, max=2**63 - 1, help="Seed of the draws.")
     ] = 12345,
+    svg: SvgOption = None,
     strict: StrictOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -37,13 +48,16 @@ def curve(
     them (in annotator) and from all of another's (between annotators).
     """
     from rejoinder.pairwise.agreement import share_curve
-    from rejoinder.report.pairs import curve_table
+    from rejoinder.report.pairs import curve_chart, curve_table
 
-    if problems := stdin_twice([candidates, *answers]):
+    if problems := stdin_twice([candidates, *answers]) + drawn_to_stdout(svg):
         raise UsageError(*problems)
+    check_output(svg, [candidates, *answers])
     comparisons = read_comparisons(read_candidates(candidates), answers, strict=strict)
     with naming(answers[0]), pieces_progress("drawing") as advance:
         points = share_curve(comparisons, draws=draws, seed=seed, on_progress=advance)
+    if svg is not None:
+        draw(svg, curve_chart(points))
     if json:
         print_json({"curve": [asdict(point) for point in points]})
     else:

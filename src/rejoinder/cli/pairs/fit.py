@@ -8,6 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rejoinder.cli.annotators import (
+    DISTRACTOR,
+    LEAST_KAPPA,
+    MOST_DISTRACTOR,
+    DistractorOption,
+    DropAnnotatorOption,
+    DropBadOption,
+    LeastKappaOption,
+    MostDistractorOption,
+    check_names,
+    wrong_limits,
+)
 from rejoinder.cli.common import (
     JsonOption,
     OutputOption,
@@ -21,7 +33,6 @@ from rejoinder.cli.pairs.common import (
     AnswersArgument,
     CandidatesArgument,
     StrictOption,
-    not_shares,
     read_candidates,
     read_comparisons,
     stdin_twice,
@@ -31,7 +42,7 @@ from rejoinder.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from rejoinder.items import Item
-    from rejoinder.pairwise.annotators import Agreement, Bad
+    from rejoinder.meta.annotators import Agreement, Bad
     from rejoinder.pairwise.answers import Comparisons
     from rejoinder.pairwise.fit import Fit, Way
 
@@ -52,26 +63,11 @@ def fit(
     per_annotator: Annotated[
         bool, typer.Option("--per-annotator", help="Ratings of each annotator, not one number.")
     ] = False,
-    drop_annotator: Annotated[
-        list[str] | None,
-        typer.Option("--drop-annotator", metavar="NAME", help="Leave these out; repeat."),
-    ] = None,
-    drop_bad: Annotated[
-        bool, typer.Option("--drop-bad", help="Leave out those who are listed as bad.")
-    ] = False,
-    least_kappa: Annotated[
-        float,
-        typer.Option("--least-kappa", metavar="K", help="Below it an annotator is bad."),
-    ] = 0.2,
-    most_distractor: Annotated[
-        float,
-        typer.Option(
-            "--most-distractor", metavar="S", help="Who prefers distractors more often is bad."
-        ),
-    ] = 0.25,
-    distractor: Annotated[
-        str, typer.Option("--distractor", metavar="NAME", help="System of planted bad replies.")
-    ] = "distractor",
+    drop_annotator: DropAnnotatorOption = None,
+    drop_bad: DropBadOption = False,
+    least_kappa: LeastKappaOption = LEAST_KAPPA,
+    most_distractor: MostDistractorOption = MOST_DISTRACTOR,
+    distractor: DistractorOption = DISTRACTOR,
     strict: StrictOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -84,10 +80,8 @@ def fit(
     from rejoinder.pairwise.annotators import agreement, bad_annotators
 
     problems = stdin_twice([candidates, *answers, *([into] if into else [])])
-    problems += not_shares({"--most-distractor": most_distractor})
+    problems += wrong_limits(least_kappa, most_distractor)
     way = _way(by, problems)
-    if not -1 <= least_kappa <= 1:
-        problems.append(f"--least-kappa must be from -1 to 1, got {least_kappa:g}")
     if into is not None and per_annotator:
         problems.append("--per-annotator gives candidates ratings, --into weights: choose one")
     if json and to_stdout(output):
@@ -97,7 +91,7 @@ def fit(
     check_output(output, [candidates, *answers, *([into] if into else [])])
     items = read_candidates(candidates)
     everybody = read_comparisons(items, answers, strict=strict)
-    _check_names(drop_annotator or [], everybody)
+    check_names(drop_annotator or [], everybody.annotators)
     before = agreement(everybody, distractor)
     kept = everybody.without(drop_annotator or [])
     bad = bad_annotators(
@@ -176,16 +170,8 @@ def _way(name: str, problems: list[str]) -> Way:
     return WAYS[0]
 
 
-def _check_names(names: Sequence[str], comparisons: Comparisons) -> None:
-    from rejoinder.spec import did_you_mean
-
-    there = comparisons.annotators
-    if unknown := [name for name in names if name not in there]:
-        raise UsageError(*(f"--drop-annotator {n}: {did_you_mean(n, there)}" for n in unknown))
-
-
 def _print_annotators(everybody: Comparisons, before: Agreement, bad: Sequence[Bad]) -> None:
-    from rejoinder.report.pairs import annotators_table
+    from rejoinder.report.annotators import annotators_table
 
     if before.annotators:
         show(annotators_table(before, bad), stderr=True)
@@ -199,7 +185,7 @@ def _print_annotators(everybody: Comparisons, before: Agreement, bad: Sequence[B
 
 
 def _say_agreement(prefix: str, found: Agreement, answers: int) -> None:
-    from rejoinder.report.pairs import agreement_line
+    from rejoinder.report.annotators import agreement_line
 
     say(prefix + agreement_line(found, answers))
 

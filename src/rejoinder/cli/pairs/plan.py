@@ -12,6 +12,7 @@ from rejoinder.cli.common import (
     JsonOption,
     OutputOption,
     check_output,
+    not_shares,
     pieces_progress,
     print_json,
     say,
@@ -19,7 +20,6 @@ from rejoinder.cli.common import (
 from rejoinder.cli.pairs.common import (
     CandidatesArgument,
     StrictOption,
-    not_shares,
     read_candidates,
     read_comparisons,
     stdin_twice,

@@ -7,7 +7,7 @@ A weight w in [-1, 1] is the score e = (w + 1) / 2 in [0, 1]: a winning rate of 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -91,7 +91,10 @@ class Estimator(WholeItemMetric):
             batch = batch.positive()
             weight = batch.weight
             reasons[unset(reasons) & (batch.counts == 0)] = ONLY_BAD_REFERENCES
-        self.estimate(batch, contexts(batch, weight, self.metrics), values, reasons)
+        every = contexts(batch, weight, self.metrics)
+        if sitting.on_progress is not None:
+            every = _told(every, len(batch), sitting.on_progress)
+        self.estimate(batch, every, values, reasons)
         keep = np.flatnonzero(unset(reasons))
         rows = np.column_stack([values[keep], np.ones(len(keep))])
         return laid_out(self, batch, rows, keep, reasons)
@@ -129,3 +132,14 @@ class Estimator(WholeItemMetric):
     def finish(self, rows: Floats) -> Floats:
         with np.errstate(invalid="ignore"):
             return np.asarray(rows[..., 0] / rows[..., 1])
+
+
+def _told(
+    every: Iterable[Context], total: int, on_progress: Callable[[int, int], None]
+) -> Iterator[Context]:
+    """The contexts; when the next is asked for, one more is done."""
+    done = 0
+    for context in every:
+        yield context
+        done += len(context.items)
+        on_progress(done, total)

@@ -13,7 +13,7 @@ that compares a reply with a reference; ``d2``, ``d3`` and ``d4`` add N features
 A reply that is itself among the references is judged by the others (``loo=true``: leave one out):
 what learns knows neither its score nor the similarities to it.
 
-Such a regression needs about 25 references (Figure 4 of the paper). ``share`` says what is done
+In the paper such a regression needs about 25 references (Figure 4). ``share`` says what is done
 with replies that see fewer than ``least`` (25): by ``auto``, what it says is corrected by another
 one, over the references of all other contexts, with features that mean the same everywhere; by
 ``never``, each context stands for itself, and fewer than 3 references are unscored; by ``always``,

@@ -1,0 +1,124 @@
+"""People who rate carelessly: listed, left out, and what that changes, as a user does it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support import Run
+
+METRICS = {"bleu": 1.0, "svr(d=bleu(smooth=nist),d2=wer,d3=sentence-cosine)": 0.5}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """120 replies, every fourth a distractor, rated by three who look and one who does not."""
+    rng = np.random.default_rng(1)
+    worth = np.where(np.arange(120) % 4 == 0, -2.0, rng.normal(size=120))
+    items, scores = [], []
+    for n, w in enumerate(worth):
+        ratings = {
+            name: float(np.clip(np.rint(3 + 1.2 * w + 0.8 * rng.normal()), 1, 5))
+            for name in ("ann", "bob", "cy")
+        }
+        ratings["careless"] = float(rng.integers(1, 6))
+        if n == 7:
+            ratings["once"] = 3.0
+        system = "bot" if n % 4 else "distractor"
+        items.append(
+            {"id": f"{n}", "context_id": f"{n // 4}", "response": "x", "system": system}
+            | {"ratings": ratings}
+        )
+        scores += [
+            {"id": f"{n}", "metric": name, "value": w + noise * rng.normal()}
+            for name, noise in METRICS.items()
+        ]
+    write(tmp_path / "items.jsonl", items)
+    write(tmp_path / "scores.jsonl", scores)
+    return tmp_path
+
+
+def write(path: Path, records: list[dict[str, object]]) -> None:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+ASKED = ("meta", "items.jsonl", "scores.jsonl", "--resamples", "200")
+
+
+def test_listed_left_out_and_better(run: Run, folder: Path) -> None:
+    listed = json.loads(run(*ASKED, "--json").stdout)
+    people = listed["annotators"]
+    assert [bad["name"] for bad in people["bad"]] == ["careless"]
+    assert (people["dropped"], people["after"]) == ([], None)
+    assert "results" not in people["before"]
+    given = {who["name"]: who["ratings"] for who in people["before"]["annotators"]}
+    assert given == {"ann": 120, "bob": 120, "cy": 120, "careless": 120, "once": 1}
+    found = json.loads(run(*ASKED, "--drop-bad", "--json").stdout)
+    people = found["annotators"]
+    assert people["dropped"] == ["careless"]
+    # what stood there without the options is what was before
+    assert people["before"]["results"] == listed["results"]
+    assert people["before"]["alpha"] + 0.2 < people["after"]["alpha"] == found["humans"]["alpha"]
+    for before, after in zip(listed["results"], found["results"], strict=True):
+        assert before["spearman"] + 0.02 < after["spearman"]
+    # by kappa alone, where nothing was planted
+    alone = json.loads(run(*ASKED, "--distractor", "none", "--json").stdout)["annotators"]["bad"]
+    assert [bad["name"] for bad in alone] == ["careless"]
+    assert alone[0]["reason"].startswith("kappa with the others is")
+
+
+def test_tables(run: Run, folder: Path) -> None:
+    done = run(*ASKED)
+    assert b"1 annotators are bad: --drop-bad leaves them out" in done.stderr
+    assert b"before and after" not in done.stdout
+    done = run(*ASKED, "--drop-bad")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.decode().splitlines()
+    assert max(map(len, lines)) <= 80
+    (careless,) = (line for line in lines if line.startswith(" careless"))
+    assert "bad: rated 30 distractors" in careless
+    assert any(line.startswith(" once") and "one rating only" in line for line in lines)
+    assert "Agreement with people before and after annotators were left out" in lines
+    assert b"left out: careless\nbefore: 481 ratings of 5 named" in done.stderr
+    assert b"after: 361 ratings of 4 named annotators, Cohen's kappa" in done.stderr
+
+
+def test_names_are_checked_and_may_be_unknown(run: Run, folder: Path) -> None:
+    done = run(*ASKED, "--drop-annotator", "carless", "--least-kappa", "2", "--svg", "no.svg")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"--least-kappa must be from -1 to 1, got 2" in done.stderr
+    assert b"--svg draws what --curve finds: add --curve" in done.stderr
+    assert not (folder / "no.svg").exists()
+    done = run(*ASKED, "--drop-annotator", "carless")
+    assert b"--drop-annotator carless: did you mean 'careless'?" in done.stderr
+    everyone = [f"--drop-annotator={name}" for name in ("ann", "bob", "cy", "careless", "once")]
+    done = run(*ASKED, *everyone)
+    assert done.returncode == 3
+    assert b"items.jsonl: no ratings are left when these annotators are left out" in done.stderr
+    lines = [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
+    numbers = [list(line["ratings"].values()) for line in lines]
+    unnamed = [n if len(n) == 4 else n[0] for n in numbers]
+    write(folder / "items.jsonl", [a | {"ratings": b} for a, b in zip(lines, unnamed, strict=True)])
+    done = run(*ASKED, "--drop-bad", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["annotators"] is None
+    assert b"annotators are unknown: no rating names who gave it" in run(*ASKED).stderr
+    done = run(*ASKED, "--drop-annotator", "ann")
+    assert b"--drop-annotator ann: annotators are unknown" in done.stderr
+
+
+def test_systems(run: Run, folder: Path) -> None:
+    lines = [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
+    systems = [line | {"system": f"{line['system']}{n % 4}"} for n, line in enumerate(lines)]
+    write(folder / "items.jsonl", systems)
+    asked = (*ASKED, "--level", "system", "--drop-annotator", "careless", "--json")
+    done = run(*asked)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["results"][0]["level"] == "system"
+    was = found["annotators"]["before"]["results"]
+    assert [r["metric"] for r in was] == list(METRICS)
+    assert was[0]["pearson"] != found["results"][0]["pearson"]

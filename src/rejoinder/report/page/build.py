@@ -48,7 +48,9 @@ def build(findings: Findings, made: Made) -> dict[str, Any]:
         "facts": _facts(findings),
         "keys": Markup("").join(key(number) for number in range(PALETTE * len(SHAPES))),
         "legend": [(key(n), name) for n, name in enumerate(material.systems[:MOST_SYSTEMS])],
-        "ranks": [ranks(placed, material.systems) for placed in findings.placed],
+        "ranks": [
+            ranks(placed, material.systems, large=placed is chosen) for placed in findings.placed
+        ],
         "people_ranks": None
         if findings.people is None
         else ranks(findings.people, material.systems),
@@ -109,13 +111,9 @@ def _trust(findings: Findings) -> Phrase:
         return []
     interval = people.interval(estimate.low, estimate.high, 2)
     return [
-        ("", "Over "),
-        ("", f"{result.correlations.n:,} rated replies, "),
+        ("", f"Over {result.correlations.n:,} rated replies, "),
         metric(name),
-        (
-            "",
-            f" agrees with people at a Spearman correlation of {shown(estimate.value)} {interval}.",
-        ),
+        ("", f" has a Spearman correlation with people of {shown(estimate.value)} {interval}."),
     ]
 
 

@@ -165,7 +165,7 @@ def agree(material: Material, settings: Settings) -> Agreement:
 
 
 def _drawn(joined: Joined, rated: NDArray[np.intp], seed: int) -> Joined:
-    """Rated items of contexts that were drawn by chance, whole contexts, in the order of the file."""
+    """Rated items of contexts that were drawn by chance, in the order of the file."""
     chance = np.random.default_rng(seed)
     groups, sizes = np.unique(joined.contexts[rated], return_counts=True)
     order = chance.permutation(len(groups))

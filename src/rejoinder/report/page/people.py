@@ -26,8 +26,9 @@ MOST_PLOTS = 24
 """Metrics that are plotted."""
 MOST_DOTS = 12_000
 """In all scatter plots together, for the page's size."""
-JITTER = 0.2
-"""Standard deviation of the noise on ratings, in steps between neighbouring ones."""
+JITTER = 0.25, 0.012
+"""Standard deviation of the noise on ratings: in steps between neighbouring ones, but at least so
+much of their range."""
 MOST_LABELLED = 12
 STATISTICS = (("spearman", "Spearman"), ("pearson", "Pearson"))
 
@@ -97,7 +98,7 @@ def annotators(found: Study) -> str:
 
 
 def scatters(findings: Findings, names: Sequence[str]) -> list[Figure]:
-    """Metric against people, as RUBER's Figures 4 and 5: ratings jittered, or dots would hide dots."""
+    """Metric against people, as RUBER's Figures 4 and 5; jittered, or dots would hide dots."""
     joined = findings.agreement.joined
     systems = findings.material.systems
     owner = np.array([systems.index(item.system) for item in joined.items])
@@ -111,12 +112,10 @@ def scatters(findings: Findings, names: Sequence[str]) -> list[Figure]:
             continue
         drawn = np.sort(chance.permutation(known)[:most])
         human = joined.human[drawn]
-        steps = np.diff(np.unique(human))
-        noise = chance.normal(0, JITTER * float(steps.min()), len(drawn)) if steps.size else 0.0
-        jittered = np.clip(human + noise, human.min(), human.max()) if steps.size else human
+        jittered = human + chance.normal(0, _noise(human), len(human))
         value = _correlation(findings.agreement.items, name)
         frame = Frame(
-            Scale.over(human.tolist(), 5),
+            Scale.over(human.tolist(), 5, spare=0.06),
             Scale.over(scores[drawn].tolist()),
             "people",
             "",
@@ -129,6 +128,13 @@ def scatters(findings: Findings, names: Sequence[str]) -> list[Figure]:
             Figure(scatter(frame, jittered, scores[drawn], owner[drawn], systems), name, caption)
         )
     return figures
+
+
+def _noise(ratings: Floats) -> float:
+    steps = np.diff(np.unique(ratings))
+    if not steps.size:
+        return 0.0
+    return max(JITTER[0] * float(steps.min()), JITTER[1] * float(np.ptp(ratings)))
 
 
 def _correlation(found: Study | None, name: str) -> str:
@@ -192,8 +198,7 @@ def system_plots(findings: Findings, names: Sequence[str]) -> tuple[list[Figure]
 
 def _roomy(values: Sequence[float]) -> Scale:
     """Room for names beside the marks."""
-    spare = 0.08 * (max(values) - min(values))
-    return Scale.over([min(values) - spare, max(values) + spare])
+    return Scale.over(values, spare=0.12)
 
 
 def _short(name: str) -> str:

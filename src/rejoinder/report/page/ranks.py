@@ -47,11 +47,12 @@ def interval(low: float | None, high: float | None, digits: int = 3) -> str:
     return "" if low is None or high is None else f"[{shown(low, digits)}, {shown(high, digits)}]"
 
 
-def ranks(placed: Placed, systems: Sequence[str]) -> Ranks:
+def ranks(placed: Placed, systems: Sequence[str], *, large: bool = False) -> Ranks:
     """A table with a plot in it, which all rows share the axis of."""
     numbers = {name: number for number, name in enumerate(systems)}
     some = placed.systems[:MOST_SYSTEMS]
-    scale = Scale.over(end for row in some for end in (row.low, row.high, row.value))
+    ends = [end for row in some for end in (row.low, row.high, row.value)]
+    scale = Scale.over(ends, 7 if large else 3)
     rows = [
         Row(
             row.system,

@@ -45,10 +45,12 @@ def references(items: Sequence[Item]) -> References:
                 scores.append(reference.score)
     retrieved = len(seen) - own
     contexts = len({item.group for item in items})
-    counts = (
-        f"{len(seen):,} references of {contexts:,} contexts: {own:,} came with the items,"
-        f" {retrieved:,} were retrieved."
-    )
+    kinds = f"{own:,} came with the items, {retrieved:,} were retrieved"
+    if not retrieved:
+        kinds = "all came with the items, none was retrieved"
+    counts = f"{len(seen):,} references of {contexts:,} contexts: {kinds}."
+    if not seen:
+        counts = f"The {contexts:,} contexts have no references in the items."
     figures, tables = [], []
     for values, ends, title, across in (
         (weights, (-1.0, 1.0), "How retrieved references were rated", "weight"),
@@ -64,10 +66,10 @@ def references(items: Sequence[Item]) -> References:
 def _figure(
     values: Sequence[float], ends: tuple[float, float] | None, title: str, across: str
 ) -> tuple[Figure, list[list[str]]]:
-    x = Scale.over(ends or [min(values), max(values)])
-    edges = np.linspace(*(ends or (x.low, x.high)), BINS + 1)
+    x = Scale.over(ends or [min(values), max(values)], spare=0)
+    edges = np.linspace(x.low, x.high, BINS + 1)
     counts = np.histogram(values, edges)[0]
-    y = Scale.over([0.0, float(counts.max())])
+    y = Scale.over([0.0, 1.05 * float(counts.max())], spare=0)
     middle = float(np.median(values))
     label = (
         f"Histogram of the {across} of {len(values):,} retrieved references, from"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rejoinder.meta.ranking import ALPHA, Order
 from rejoinder.report.page.findings import Placed
@@ -27,27 +27,25 @@ def metric(name: str) -> tuple[str, str]:
     return "metric", name
 
 
-def listed(names: Sequence[str], join: str = "and") -> Phrase:
+def listed(names: Sequence[str], of: Callable[[str], tuple[str, str]] = system) -> Phrase:
     """a; a and b; a, b and c; the first few and how many more."""
     more = len(names) - MOST_NAMED
     if more > 1:
-        return [*_commas(names[:MOST_NAMED]), ("", f" {join} {more} others")]
-    if len(names) < 2:
-        return [system(name) for name in names]
-    return [*_commas(names[:-1]), ("", f" {join} "), system(names[-1])]
+        return [*_commas([of(name) for name in names[:MOST_NAMED]]), ("", f" and {more} others")]
+    pieces = [of(name) for name in names]
+    return pieces if len(names) < 2 else [*_commas(pieces[:-1]), ("", " and "), pieces[-1]]
 
 
-def _commas(names: Sequence[str]) -> Phrase:
+def _commas(pieces: Phrase) -> Phrase:
     found: Phrase = []
-    for number, name in enumerate(names):
-        found += [("", ", ")] if number else []
-        found.append(system(name))
+    for number, piece in enumerate(pieces):
+        found += [("", ", "), piece] if number else [piece]
     return found
 
 
 def answer(placed: Placed) -> Phrase:
     """Which system is better, by one metric."""
-    by = [("", ", by "), metric(placed.name), ("", ".")]
+    by: Phrase = [("", "By "), metric(placed.name), ("", ", ")]
     names = [row.system for row in placed.systems]
     if not names:
         return [("", "Nothing could be scored by "), metric(placed.name), ("", ".")]
@@ -55,12 +53,11 @@ def answer(placed: Placed) -> Phrase:
         return [system(names[0]), ("", " is the only system: there is nothing to compare it with.")]
     if placed.order is None:
         return [
-            ("", "These systems were not tested against each other. "),
-            system(names[0]),
-            ("", " has the best average"),
             *by,
+            system(names[0]),
+            ("", " has the best average, but the systems could not be tested against each other."),
         ]
-    return [*_told_apart(placed.order), *by]
+    return [*by, *_told_apart(placed.order), ("", ".")]
 
 
 def _told_apart(order: Order) -> Phrase:
@@ -139,11 +136,12 @@ def others(chosen: Placed, rest: Sequence[Placed]) -> Phrase:
     if not different:
         said: Phrase = [("", "All other metrics put "), system(best), ("", " first too.")]
         return said if ranked else []
+    firsts: dict[str, list[str]] = {}
+    for each in different:
+        firsts.setdefault(each.systems[0].system, []).append(each.name)
     found: Phrase = []
-    for number, each in enumerate(different[:MOST_PAIRS]):
+    for number, (first, names) in enumerate(firsts.items()):
         found += [("", "; ")] if number else []
-        found += [metric(each.name), ("", " puts "), system(each.systems[0].system), ("", " first")]
-    more = len(different) - MOST_PAIRS
-    if more > 0:
-        found.append(("", f"; {more} more of the {len(ranked)} other metrics disagree with it too"))
+        found += [*listed(names, of=metric), ("", " puts " if len(names) == 1 else " put ")]
+        found += [system(first), ("", " first")]
     return [*found, ("", ".")]

@@ -24,21 +24,24 @@ class Scale:
     digits: int
 
     @classmethod
-    def over(cls, values: Iterable[float], wanted: int = 4) -> Scale:
-        """An axis with about ``wanted`` round numbers that has room for all of the values.
+    def over(cls, values: Iterable[float], wanted: int = 4, spare: float = 0.03) -> Scale:
+        """An axis that has room for all of the values, and some ``spare`` on either side, with
+        about ``wanted`` round numbers on it.
 
         >>> Scale.over([0.12, 0.49]).ticks
-        (0.1, 0.2, 0.3, 0.4, 0.5)
+        (0.2, 0.3, 0.4)
         """
         known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
         low, high = min(known), max(known)
-        if high - low <= 1e-12 * max(abs(low), abs(high), 1e-300):
+        if high - low <= 1e-9 * max(abs(low), abs(high), 1e-300):
             low, high = low - (abs(low) or 1) / 2, high + (abs(high) or 1) / 2
+        room = spare * (high - low)
+        low, high = low - room, high + room
         step = _step((high - low) / wanted)
-        first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
         digits = max(0, -math.floor(math.log10(step) + 1e-9))
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
         ticks = tuple(round(at * step, digits) for at in range(first, last + 1))
-        return cls(first * step, last * step, ticks, digits)
+        return cls(low, high, ticks, digits)
 
     def __call__(self, value: float) -> float:
         """Where the value lies, from 0 to 1."""

@@ -11,12 +11,10 @@ from rejoinder.report.page.plots.scales import Scale
 from rejoinder.report.page.plots.svg import colour, shape, tag
 
 HEIGHT = 26
-MARGIN = 3.0
-"""Percent of the width on either side, so that a mark at the end is whole."""
 
 
 def _x(scale: Scale, value: float) -> str:
-    return f"{MARGIN + (100 - 2 * MARGIN) * scale(value):.2f}%"
+    return f"{100 * scale(value):.2f}%"
 
 
 def strip(

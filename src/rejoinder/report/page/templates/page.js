@@ -247,7 +247,7 @@
     table.append(
       make("caption", { text: "Replies, each below what it answers" }),
       make("thead", { role: "rowgroup" }, [make("tr", { role: "row" }, columns().map(heading).concat([
-        make("th", { scope: "col", role: "columnheader", "class": "does" }, [make("span", { text: "More" })])
+        make("th", { scope: "col", role: "columnheader", "class": "does" }, [make("span", { "class": "hidden", text: "More" })])
       ]))]),
       make("tbody", { role: "rowgroup" }, some.map(line)));
     status.textContent = !found.length ? "No item fits." :

@@ -95,7 +95,7 @@ def _by_tiers(tiers: Sequence[list[str]]) -> Phrase:
     found: Phrase = []
     if all(len(tier) == 1 for tier in tiers) and len(tiers) > 3:
         names = [tier[0] for tier in tiers]
-        return [("", "From best to worst: "), *listed(names), ("", "; each differs from the next")]
+        return [("", "from best to worst: "), *listed(names), ("", "; each differs from the next")]
     for number, tier in enumerate(tiers):
         found += [("", " better than ")] if number else []
         found += listed(tier)

@@ -29,7 +29,7 @@ class Scale:
         about ``wanted`` round numbers on it.
 
         >>> Scale.over([0.12, 0.49]).ticks
-        (0.2, 0.3, 0.4)
+        (0.2, 0.3, 0.4, 0.5)
         """
         known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
         low, high = min(known), max(known)

@@ -157,7 +157,10 @@ def _agreement(findings: Findings) -> dict[str, Any]:
     results = sorted(found.items.results, key=lambda r: names.index(r.metric))
     figures, table = people.system_plots(findings, plotted)
     without = people.correlation_table(results, lambda r: r.without_human)
-    by_system = found.systems.results if found.systems else []
+    by_system = sorted(
+        found.systems.results if found.systems else [],
+        key=lambda r: names.index(r.metric) if r.metric in names else len(names),
+    )
     return {
         "missing": None,
         "studied": len(found.joined.items),

@@ -126,6 +126,9 @@ def _free(x: float, y: float, wide: float, taken: Sequence[Box]) -> tuple[float,
         (9, 16, "start"),
         (-9, -8, "end"),
         (-9, 16, "end"),
+        (4, -13, "start"),
+        (4, 22, "start"),
+        (4, 30, "start"),
     ):
         left = x + dx - {"start": 0.0, "end": wide, "middle": wide / 2}[anchor]
         top = y + dy - 10

@@ -235,7 +235,7 @@
       box.checked = place < FIRST_COLUMNS;
       return make("label", {}, [box, make("code", { text: name })]);
     })));
-  var choice = make("details", {}, [make("summary", { text: "Columns" }), boxes]);
+  var choice = make("details", { "class": "choice" }, [make("summary", { text: "Columns" }), boxes]);
   browser.append(tools, data.metrics.length > 1 ? choice : "", status,
     make("div", { "class": "wide", role: "region", "aria-label": "Items", tabindex: "0" }, [table]), pages);
 

@@ -55,6 +55,7 @@ def opened(
         color_scheme="dark" if dark else "light",
     )
     page = context.new_page()
+    page.set_default_timeout(15_000)
     complaints: list[str] = []
     asked: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))

@@ -190,7 +190,12 @@
   function option(value, text) { return make("option", { value: value, text: text }); }
   function select(label, options, act, kind) {
     var box = make("select", { onchange: function () { act(box.value); state.page = 0; draw(); } }, options);
-    return make("label", { "class": kind || "", text: label }, [box]);
+    return field(label, box, kind);
+  }
+  var fields = 0;
+  function field(label, box, kind) {
+    box.id = "field-" + fields++;
+    return make("div", { "class": "field " + (kind || "") }, [make("label", { "for": box.id, text: label }), box]);
   }
 
   var browser = document.getElementById("browser");
@@ -205,7 +210,7 @@
     waiting = setTimeout(function () { state.words = search.value; state.page = 0; draw(); }, 120);
   } });
   var tools = make("div", { "class": "tools", role: "search", "aria-label": "Items" }, [
-    make("label", { "class": "search", text: "Search replies, contexts, references" }, [search]),
+    field("Search replies, contexts, references", search, "search"),
     data.systems.length > 1 ? select("System", [option(-1, "all")].concat(data.systems.map(function (name, place) {
       return option(place, name);
     })), function (value) { state.system = Number(value); }) : null,
@@ -219,9 +224,9 @@
         state.sort = value === "" ? null : isNaN(Number(value)) ? value : Number(value);
         state.down = value !== "reply" && value !== "system";
       }, "sorting"),
-    make("label", { "class": "phone-only", text: "Direction" }, [make("button", { type: "button", text: "Reverse", onclick: function () {
+    make("button", { type: "button", "class": "phone-only", text: "Reverse order", onclick: function () {
       state.down = !state.down; state.page = 0; draw();
-    } })]),
+    } }),
     select("Rows", [25, 50, 100].map(function (size) { return option(size, size); }), function (value) { state.size = Number(value); })
   ]);
   var boxes = make("fieldset", { "class": "columns" }, [make("legend", { "class": "note", text: "Metrics in the table" })].concat(

@@ -204,7 +204,7 @@
   var status = make("p", { role: "status", "aria-live": "polite" });
   var pages = make("div", { "class": "pages" });
 
-  var waiting = null;
+  var waiting = null, sorting;
   var search = make("input", { type: "search", autocomplete: "off", oninput: function () {
     clearTimeout(waiting);
     waiting = setTimeout(function () { state.words = search.value; state.page = 0; draw(); }, 120);
@@ -218,12 +218,12 @@
       data.metrics.map(function (name, place) { return option(place, "unscored by " + name); }).filter(function (_, place) {
         return data.items.some(function (item) { return place in item[REASONS]; });
       })), function (value) { state.missing = Number(value); }) : null,
-    select("Sort by", [option("", "order of the file"), option("reply", "reply"), option("system", "system")]
+    sorting = select("Sort by", [option("", "order of the file"), option("reply", "reply"), option("system", "system")]
       .concat(rated ? [option("rating", "people")] : [])
       .concat(data.metrics.map(function (name, place) { return option(place, name); })), function (value) {
         state.sort = value === "" ? null : isNaN(Number(value)) ? value : Number(value);
         state.down = value !== "reply" && value !== "system";
-      }, "sorting"),
+      }),
     make("button", { type: "button", "class": "phone-only", text: "Reverse order", onclick: function () {
       state.down = !state.down; state.page = 0; draw();
     } }),
@@ -248,6 +248,7 @@
     var found = chosen(), last = Math.max(0, Math.ceil(found.length / state.size) - 1);
     state.page = Math.min(state.page, last);
     var start = state.page * state.size, some = found.slice(start, start + state.size);
+    sorting.querySelector("select").value = state.sort === null ? "" : String(state.sort);
     table.textContent = "";
     table.append(
       make("caption", { text: "Replies, each below what it answers" }),

@@ -6,9 +6,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 from playwright.sync_api import Browser
 
 from browser import opened
+from rejoinder.errors import UsageError
 from rejoinder.items import Item, Reference
 from report.replies import page, scored
 
@@ -73,3 +75,25 @@ def test_long_texts_leave_room_for_fewer_items(tmp_path: Path) -> None:
     made = page(items, scored("ruber", items, chance.random(1000)))
     assert 2_500_000 < len(made) < 3_000_000
     assert b"as many as this page has room for" in made
+
+
+def test_many_metrics_and_systems_stay_within_the_limit() -> None:
+    items = [
+        Item(id=f"{c}:{s}", context_id=str(c), response="r", system=f"s{s}", ratings=float(s % 5))
+        for c in range(2)
+        for s in range(42)
+    ]
+    values = np.arange(len(items)) / 100
+    found = [x for n in range(62) for x in scored(f"m(n={n})", items, values)]
+    made = page(items, found, resamples=100).decode()
+    assert len(made) < 3_000_000
+    assert "38 more metrics have no table here" in made  # 62 without the 24
+    assert "2 more metrics are not listed" in made
+    assert "2 more systems are not listed" in made
+    assert "38 more metrics are not plotted" in made
+
+
+def test_names_that_fill_the_page_are_refused() -> None:
+    items = [Item(id=str(n), response="r", system="x" * 10**6) for n in range(3)]
+    with pytest.raises(UsageError, match="larger than 3 MB"):
+        page(items, scored("m", items, [1.0, 2.0, 3.0]))

@@ -126,9 +126,16 @@ def _place(
     settings: Settings,
 ) -> Placed:
     better = name == PEOPLE or higher_is_better(name)
-    options = {"resamples": settings.resamples, "seed": settings.seed}
+    resamples, seed = settings.resamples, settings.seed
     try:
-        order = rank_values(items, values, higher_is_better=better, reasons=reasons, **options)
+        order = rank_values(
+            items,
+            values,
+            higher_is_better=better,
+            reasons=reasons,
+            resamples=resamples,
+            seed=seed,
+        )
         return Placed(name, order.systems, order, None, better)
     except NotComparable as error:
         why_not = str(error)
@@ -136,7 +143,8 @@ def _place(
     for system in dict.fromkeys(item.system for item in items):
         own = [i for i, item in enumerate(items) if item.system == system]
         try:
-            only = rank_values([items[i] for i in own], values[own], **options)
+            theirs = [items[i] for i in own]
+            only = rank_values(theirs, values[own], resamples=resamples, seed=seed)
         except NotComparable:
             continue
         alone += [replace(row, group="") for row in only.systems]
@@ -149,14 +157,14 @@ def agree(material: Material, settings: Settings) -> Agreement:
     joined = material.joined
     rated = np.flatnonzero(~np.isnan(joined.human))
     if not rated.size:
-        missing = "No item has ratings, so nothing here says how far the metrics agree with people."
-        return Agreement(None, None, joined, 0, missing)
+        why = "No item has ratings, so nothing here says how far the metrics agree with people."
+        return Agreement(None, None, joined, 0, why)
     some = _drawn(joined, rated, settings.seed) if rated.size > MOST_STUDIED else joined
     found: dict[str, Study | None] = {}
-    missing = None
+    missing: str | None = None
     for level in ("item", "system"):
         try:
-            found[level] = study(some, level, settings)
+            found[level] = study(some, level, settings, differences=False)
         except DataError as error:
             found[level] = None
             if level == "item":

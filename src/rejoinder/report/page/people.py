@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 MOST_PLOTS = 24
 """Metrics that are plotted."""
-MOST_DOTS = 12_000
+MOST_DOTS = 15_000
 """In all scatter plots together, for the page's size."""
 JITTER = 0.25, 0.012
 """Standard deviation of the noise on ratings: in steps between neighbouring ones, but at least so

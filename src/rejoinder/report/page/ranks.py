@@ -14,6 +14,9 @@ from rejoinder.report.page.plots.strips import strip, strip_axis
 from rejoinder.report.page.plots.svg import key
 from rejoinder.report.tables import MOST_PAIRS, p_value
 
+MOST_TABLES = 24
+"""Metrics that have a table of systems of their own."""
+MOST_ORDERS = 60
 MOST_SYSTEMS = 40
 """Rows of a table of systems; the order of all stands in the JSON of ``compare``."""
 
@@ -116,7 +119,7 @@ class Place:
 def orders(findings: Findings) -> list[tuple[str, list[Place]]]:
     """Every metric's order of systems, best first; people's before all."""
     numbers = {name: number for number, name in enumerate(findings.material.systems)}
-    every = ([findings.people] if findings.people else []) + findings.placed
+    every = ([findings.people] if findings.people else []) + findings.placed[:MOST_ORDERS]
     return [
         (
             placed.name,

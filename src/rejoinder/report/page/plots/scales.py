@@ -10,7 +10,17 @@ from rejoinder.report.tables import number
 
 
 def shown(value: float | None, digits: int = 3) -> str:
-    """A number as the page writes it, with a real minus sign."""
+    """A number as the page writes it: a real minus sign, and fewer digits after the point if there
+    are many before it.
+
+    >>> shown(-0.1234), shown(12.3456), shown(12345.678)
+    ('−.123', '12.35', '12346')
+    """
+    before = 0 if value is None else max(0, len(str(int(abs(value)))) - 1)
+    return _written(value, max(0, digits - before))
+
+
+def _written(value: float | None, digits: int) -> str:
     return number(value, digits).replace("-", "−")
 
 
@@ -48,7 +58,7 @@ class Scale:
         return (value - self.low) / (self.high - self.low)
 
     def label(self, tick: float) -> str:
-        return shown(tick, self.digits)
+        return _written(tick, self.digits)
 
 
 def _step(rough: float) -> float:

@@ -133,8 +133,11 @@ def test_details_show_context_references_and_reasons(shown: Page) -> None:
         "</script><script>window.hacked = 1</script>",
     ]
     references = inside.locator("ul li").all_inner_texts()
-    assert "weight .50, similarity .75, retrieved" in references[1]
-    assert "weight −.25" in references[2]
+    assert [" ".join(text.split()) for text in references] == [
+        "no weight reply to </script><script>window.hacked = 1</script>",
+        "weight .50 found 0 similarity .75, retrieved",
+        "weight −.25 bad smile similarity .50, retrieved",
+    ]
     assert "reply" in inside.locator("mark").all_inner_texts()
     assert "unscored: </script>" in inside.locator("dl").inner_text()
     shown.keyboard.press("Enter")

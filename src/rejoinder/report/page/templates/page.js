@@ -165,17 +165,22 @@
       var order = item[REFERENCES].map(function (_, place) { return place; });
       function weight(place) { var w = item[REFERENCES][place][1]; return w === null ? 1 : w; }
       order.sort(function (a, b) { return weight(b) - weight(a) || a - b; });
-      var list = make("ul", {}, order.map(function (place) {
+      var weighted = item[REFERENCES].some(function (reference) { return reference[1] !== null; });
+      var list = make("ul", { "class": weighted ? "weighted" : "" }, order.map(function (place) {
         var reference = item[REFERENCES][place], about = [];
-        if (reference[1] !== null) about.push("weight " + number(reference[1], 2));
         if (reference[3] !== null) about.push("similarity " + number(reference[3], 2));
         if (reference[2] !== null) about.push(data.sources[reference[2]]);
         return make("li", {}, [
+          make("span", { "class": "weight" }, [
+            make("span", { "class": "hidden", text: reference[1] === null ? "no weight" : "weight " }),
+            document.createTextNode(reference[1] === null ? "" : number(reference[1], 2))
+          ]),
           make("bdi", { dir: "auto" }, marked(data.texts[reference[0]], reference[4])),
+          document.createTextNode(" "),
           about.length ? make("span", { "class": "about", text: about.join(", ") }) : null
         ]);
       }));
-      part("References" + (item[MORE] ? " (" + item[MORE] + " more are not shown)" : ""), list);
+      part("References" + (weighted ? ", each after its weight" : "") + (item[MORE] ? " (" + item[MORE] + " more are not shown)" : ""), list);
     }
     var scores = data.metrics.map(function (metric, place) {
       var value = item[SCORES][place], reason = item[REASONS][place];

@@ -14,6 +14,8 @@ from rejoinder.errors import UsageError
 from rejoinder.items import Item, Reference
 from report.replies import page, scored
 
+pytestmark = pytest.mark.xdist_group("browser")
+
 CONTEXTS, SYSTEMS = 25_000, 4
 MOST_SECONDS = 60
 """Of this process, on one core, for what takes about 10."""

@@ -15,6 +15,8 @@ from rejoinder.meta.curves import Point
 from rejoinder.report.page.findings import Evaluated
 from report.replies import SYSTEMS, page, replies, scores
 
+pytestmark = pytest.mark.xdist_group("browser")
+
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:

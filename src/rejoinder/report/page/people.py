@@ -24,8 +24,8 @@ Floats = NDArray[np.float64]
 
 MOST_PLOTS = 24
 """Metrics that are plotted."""
-MOST_DOTS = 15_000
-"""In all scatter plots together, for the page's size."""
+MOST_DOTS, MOST_DOTS_A_PLOT = 15_000, 1_200
+"""In all scatter plots together, for the page's size; in one, for the reader's eyes."""
 JITTER, LEAST, MOST = 0.25, 0.012, 0.05
 """Standard deviation of the noise on ratings: in steps between neighbouring ones, but at least and
 at most so much of their range."""
@@ -104,7 +104,7 @@ def scatters(findings: Findings, names: Sequence[str]) -> list[Figure]:
     owner = np.array([systems.index(item.system) for item in joined.items])
     chance = np.random.default_rng(findings.settings.seed)
     figures = []
-    most = MOST_DOTS // max(1, len(names))
+    most = min(MOST_DOTS // max(1, len(names)), MOST_DOTS_A_PLOT)
     for name in names:
         scores = joined.item_scores[name]
         known = np.flatnonzero(~np.isnan(scores + joined.human))

@@ -46,8 +46,10 @@ class Ranks:
 
 
 def interval(low: float | None, high: float | None, digits: int = 3) -> str:
-    """``.33 to .48`` in the brackets that papers use."""
-    return "" if low is None or high is None else f"[{shown(low, digits)}, {shown(high, digits)}]"
+    """``[.33, .48]``, which no line break divides."""
+    if low is None or high is None:
+        return ""
+    return f"[{shown(low, digits)},\N{NO-BREAK SPACE}{shown(high, digits)}]"
 
 
 def ranks(placed: Placed, systems: Sequence[str], *, large: bool = False) -> Ranks:

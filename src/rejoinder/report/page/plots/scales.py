@@ -47,10 +47,7 @@ class Scale:
             low, high = low - (abs(low) or 1) / 2, high + (abs(high) or 1) / 2
         room = spare * (high - low)
         low, high = low - room, high + room
-        step = _step((high - low) / wanted)
-        digits = max(0, -math.floor(math.log10(step) + 1e-9))
-        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        ticks = tuple(round(at * step, digits) for at in range(first, last + 1))
+        ticks, digits = _round_numbers(low, high, wanted)
         return cls(low, high, ticks, digits)
 
     def __call__(self, value: float) -> float:
@@ -58,7 +55,18 @@ class Scale:
         return (value - self.low) / (self.high - self.low)
 
     def label(self, tick: float) -> str:
-        return _written(tick, self.digits)
+        return _written(tick, self.digits) if tick else "0"
+
+
+def _round_numbers(low: float, high: float, wanted: int) -> tuple[tuple[float, ...], int]:
+    """About so many between low and high, at least two, and how many digits they have."""
+    while True:
+        step = _step((high - low) / wanted)
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if last > first:
+            digits = max(0, -math.floor(math.log10(step) + 1e-9))
+            return tuple(round(at * step, digits) for at in range(first, last + 1)), digits
+        wanted += 1
 
 
 def _step(rough: float) -> float:

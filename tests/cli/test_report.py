@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -33,11 +34,20 @@ def write(folder: Path, *, rated: bool = True, contexts: int = 12) -> None:
     (folder / "items.jsonl").write_text("\n".join(lines))
 
 
-@pytest.fixture
-def folder(run: Run, tmp_path: Path) -> Path:
-    write(tmp_path)
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("scored")
+    write(folder)
     asked = [part for metric in METRICS for part in ("-m", metric)]
-    assert run("score", "items.jsonl", *asked, "-o", "scores.jsonl").returncode == 0
+    items, scores = str(folder / "items.jsonl"), str(folder / "scores.jsonl")
+    assert main.run(["score", items, *asked, "-o", scores]) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(scored: Path, tmp_path: Path) -> Path:
+    """Items and their scores, where commands run."""
+    shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

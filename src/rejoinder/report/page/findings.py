@@ -5,6 +5,7 @@ All statistics are those of ``compare`` and ``meta``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -145,7 +146,10 @@ def _place(
         try:
             theirs = [items[i] for i in own]
             only = rank_values(theirs, values[own], resamples=resamples, seed=seed)
-        except NotComparable:
+        except NotComparable:  # too few contexts to resample: an average without an interval
+            scored = values[own][~np.isnan(values[own])]
+            if scored.size:
+                alone.append(Ranked(system, float(scored.mean()), math.nan, math.nan, ""))
             continue
         alone += [replace(row, group="") for row in only.systems]
     alone.sort(key=lambda row: -row.value if better else row.value)

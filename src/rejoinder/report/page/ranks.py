@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from rejoinder.meta.ranking import Pair
+from rejoinder.meta.ranking import Pair, Ranked
 from rejoinder.report.page.findings import Findings, Placed
 from rejoinder.report.page.plots.scales import Scale, shown
 from rejoinder.report.page.plots.strips import strip, strip_axis
@@ -64,8 +65,8 @@ def ranks(placed: Placed, systems: Sequence[str], *, large: bool = False) -> Ran
             key(numbers[row.system]),
             row.group,
             shown(row.value),
-            interval(row.low, row.high),
-            strip(scale, row.value, row.low, row.high, numbers[row.system]),
+            interval(*_ends(row)),
+            strip(scale, row.value, *_ends(row), numbers[row.system]),
         )
         for row in some
     ]
@@ -80,6 +81,11 @@ def ranks(placed: Placed, systems: Sequence[str], *, large: bool = False) -> Ran
         [_pair(pair) for pair in pairs[:MOST_PAIRS]],
         max(0, len(pairs) - MOST_PAIRS),
     )
+
+
+def _ends(row: Ranked) -> tuple[float | None, float | None]:
+    """The interval, if there is one."""
+    return (None, None) if math.isnan(row.low) else (row.low, row.high)
 
 
 def _notes(placed: Placed, more: int) -> list[str]:

@@ -131,6 +131,16 @@ def pieces_progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
 
 
 @contextlib.contextmanager
+def steps_progress() -> Iterator[Callable[[str], None]]:
+    """On a terminal, what is being done at the moment; call the result with each next thing."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield lambda what: None
+        return
+    with console(stderr=True).status("") as status:
+        yield lambda what: status.update(what)
+
+
+@contextlib.contextmanager
 def naming(path: str) -> Iterator[None]:
     """Put the file's name before a complaint about data that does not say where they stand."""
     try:

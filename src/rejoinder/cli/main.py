@@ -26,6 +26,7 @@ from rejoinder.cli import (
     meta,
     pairs,
     reply,
+    report,
     sample,
     score,
     show,
@@ -47,6 +48,7 @@ app.command("fit")(fit.fit)
 app.command("score")(score.score)
 app.command("compare")(compare.compare)
 app.command("meta")(meta.meta)
+app.command("report")(report.report)
 app.add_typer(datasets.app, name="datasets")
 app.command("corpus")(corpus.corpus)
 app.command("sample")(sample.sample)

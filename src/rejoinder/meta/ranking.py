@@ -6,8 +6,9 @@ an easy context is easy for everybody. Everything works on the metric's additive
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +24,7 @@ from rejoinder.meta.significance import (
     paired_bootstrap,
     randomisation_table,
 )
-from rejoinder.metrics.base import Metric, SetMetric
+from rejoinder.metrics.base import Metric
 from rejoinder.metrics.evaluate import Judged, Scored, judge_sets
 from rejoinder.metrics.request import Requests
 
@@ -60,13 +61,21 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Ranking:
-    metric: Metric
+class Order:
+    """Systems from best to worst, over the contexts that all of them answered."""
+
     contexts: int
     left_out: int
     """Contexts that not every system answered, or that could not be scored for one of them."""
     systems: list[Ranked]
     pairs: list[Pair]
+
+
+@dataclass(frozen=True)
+class Ranking(Order):
+    """An order, and the metric that says so."""
+
+    metric: Metric
 
 
 class NotComparable(Exception):
@@ -77,8 +86,8 @@ class NotComparable(Exception):
 class Rows:
     """One metric's additive statistics by system and context, and what it could not score."""
 
-    metric: Metric
     finish: Finish
+    higher_is_better: bool = True
     found: dict[tuple[str, str], Floats] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
     """Contexts in which a reply could not be scored."""
@@ -104,13 +113,15 @@ def compare_systems(
 
     ``batches`` are those of :func:`rejoinder.metrics.evaluate.evaluate`.
     """
-    columns = [Rows(metric, metric.values) for metric in asked.item_metrics]
+    columns: dict[Metric, Rows] = {
+        metric: Rows(metric.values, metric.higher_is_better) for metric in asked.item_metrics
+    }
     systems: dict[str, None] = {}
     kept: list[Item] = []
     for items, results in batches:
         systems.update(dict.fromkeys(item.system for item in items))
         kept.extend(items if asked.sets else ())
-        for column, result in zip(columns, results, strict=True):
+        for column, result in zip(columns.values(), results, strict=True):
             for item, row, reason in zip(items, result.rows, result.reasons, strict=True):
                 column.add(item.system, item.group, row, reason)
     if len(systems) < 2:
@@ -120,41 +131,62 @@ def compare_systems(
         )
     by_sets, refused = _set_rows(judge_sets(kept, asked.set_metrics))
     rankings = []
-    for column in [*columns, *by_sets]:
+    for metric, column in (columns | by_sets).items():
         try:
-            rankings.append(rank(column, list(systems), resamples, seed))
+            order = rank(column, list(systems), resamples, seed)
+            rankings.append(Ranking(**vars(order), metric=metric))
         except NotComparable as error:
-            refused[column.metric] = str(error)
+            refused[metric] = str(error)
     if not rankings:
         labels = asked.labels
         raise DataError("; ".join(f"{labels[each]}: {why}" for each, why in refused.items()))
     return rankings, refused
 
 
-def _set_rows(judged: Iterable[Judged]) -> tuple[list[Rows], dict[Metric, str]]:
+def rank_values(
+    items: Sequence[Item],
+    values: Floats,
+    *,
+    higher_is_better: bool = True,
+    reasons: Mapping[str, str] | None = None,
+    resamples: int,
+    seed: int,
+) -> Order:
+    """Rank systems by the average of what their replies got, such as scores out of a file; NaN is
+    unscored, for which ``reasons`` has the reason by item."""
+    column = Rows(_average, higher_is_better)
+    for item, value in zip(items, values.tolist(), strict=True):
+        if math.isnan(value):
+            column.add(item.system, item.group, None, (reasons or {}).get(item.id, "no value"))
+        else:
+            column.add(item.system, item.group, np.array([value, 1.0]), None)
+    return rank(column, list(dict.fromkeys(item.system for item in items)), resamples, seed)
+
+
+def _set_rows(judged: Iterable[Judged]) -> tuple[dict[Metric, Rows], dict[Metric, str]]:
     """Set metrics that average over contexts; the others are refused with the reason."""
-    rows: dict[SetMetric, Rows] = {}
+    rows: dict[Metric, Rows] = {}
     refused: dict[Metric, str] = {}
     for row in judged:
         if row.metric.pooled:
             refused[row.metric] = "it does not add up over contexts, so they can't be resampled"
             continue
-        column = rows.setdefault(row.metric, Rows(row.metric, _average))
+        column = rows.setdefault(row.metric, Rows(_average, row.metric.higher_is_better))
         for context, value in row.contexts.items():
             if isinstance(value, str):
                 column.add(row.system, context, None, value)
             else:
                 column.add(row.system, context, np.array([value, 1.0]), None)
-    return list(rows.values()), refused
+    return rows, refused
 
 
 def _average(rows: Floats) -> Floats:
     return np.asarray(rows[..., 0] / rows[..., 1])
 
 
-def rank(column: Rows, systems: Sequence[str], resamples: int, seed: int) -> Ranking:
+def rank(column: Rows, systems: Sequence[str], resamples: int, seed: int) -> Order:
     """Order systems by the value of their summed rows over the contexts that all share."""
-    metric, rows, finish = column.metric, column.found, column.finish
+    rows, finish = column.found, column.finish
     everywhere = dict.fromkeys(context for _, context in rows) | dict.fromkeys(column.missing)
     shared = [
         context
@@ -166,7 +198,7 @@ def rank(column: Rows, systems: Sequence[str], resamples: int, seed: int) -> Ran
     table = np.array([[rows[system, context] for context in shared] for system in systems])
     values = finish(table.sum(axis=1))
     drawn = paired_bootstrap(table, finish, resamples=resamples, seed=seed)
-    sign = 1 if metric.higher_is_better else -1
+    sign = 1 if column.higher_is_better else -1
     order = np.argsort(-sign * values, kind="stable")
     below = np.argsort(order)[:, None] < np.argsort(order)  # each pair once, the better one first
     tested = randomisation_table(table, finish, resamples=resamples, seed=seed)
@@ -183,7 +215,7 @@ def rank(column: Rows, systems: Sequence[str], resamples: int, seed: int) -> Ran
         for position, i in enumerate(order)
         for j in order[position + 1 :]
     ]
-    return Ranking(metric, len(shared), len(everywhere) - len(shared), ranked, pairs)
+    return Order(len(shared), len(everywhere) - len(shared), ranked, pairs)
 
 
 def _why_not(column: Rows, systems: Sequence[str], shared: int) -> str:

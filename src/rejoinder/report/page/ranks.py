@@ -1,0 +1,130 @@
+"""The systems' places as the page shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from rejoinder.meta.ranking import Pair
+from rejoinder.report.page.findings import Findings, Placed
+from rejoinder.report.page.plots.scales import Scale, shown
+from rejoinder.report.page.plots.strips import strip, strip_axis
+from rejoinder.report.page.plots.svg import key
+from rejoinder.report.tables import MOST_PAIRS, p_value
+
+MOST_SYSTEMS = 40
+"""Rows of a table of systems; the order of all stands in the JSON of ``compare``."""
+
+
+@dataclass(frozen=True)
+class Row:
+    system: str
+    key: Markup
+    group: str
+    value: str
+    interval: str
+    strip: Markup
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """One metric's table of systems."""
+
+    metric: str
+    rows: list[Row]
+    axis: Markup | None
+    grouped: bool
+    lower_is_better: bool
+    notes: list[str]
+    pairs: list[list[str]]
+    more_pairs: int
+
+
+def interval(low: float | None, high: float | None, digits: int = 3) -> str:
+    """``.33 to .48`` in the brackets that papers use."""
+    return "" if low is None or high is None else f"[{shown(low, digits)}, {shown(high, digits)}]"
+
+
+def ranks(placed: Placed, systems: Sequence[str], *, large: bool = False) -> Ranks:
+    """A table with a plot in it, which all rows share the axis of."""
+    numbers = {name: number for number, name in enumerate(systems)}
+    some = placed.systems[:MOST_SYSTEMS]
+    ends = [end for row in some for end in (row.low, row.high, row.value)]
+    scale = Scale.over(ends, 7 if large else 3)
+    rows = [
+        Row(
+            row.system,
+            key(numbers[row.system]),
+            row.group,
+            shown(row.value),
+            interval(row.low, row.high),
+            strip(scale, row.value, row.low, row.high, numbers[row.system]),
+        )
+        for row in some
+    ]
+    pairs = placed.order.pairs if placed.order else []
+    return Ranks(
+        placed.name,
+        rows,
+        strip_axis(scale) if rows else None,
+        placed.order is not None and len(placed.systems) > 1,
+        not placed.higher_is_better,
+        _notes(placed, len(placed.systems) - len(some)),
+        [_pair(pair) for pair in pairs[:MOST_PAIRS]],
+        max(0, len(pairs) - MOST_PAIRS),
+    )
+
+
+def _notes(placed: Placed, more: int) -> list[str]:
+    notes = []
+    if placed.why_not is not None:
+        notes.append(
+            f"Not tested against each other: {placed.why_not}. Each interval stands alone."
+        )
+    elif placed.order is not None:
+        notes.append(f"Averages over {placed.order.contexts:,} contexts that all systems answered.")
+        if placed.order.left_out:
+            notes.append(
+                f"{placed.order.left_out:,} contexts are left out, because not every system has a"
+                " score there."
+            )
+    if more > 0:
+        notes.append(f"{more:,} more systems are not listed.")
+    return notes
+
+
+def _pair(pair: Pair) -> list[str]:
+    return [
+        pair.better,
+        pair.worse,
+        f"{shown(pair.difference)} {interval(pair.low, pair.high)}",
+        p_value(pair.p_bootstrap),
+        p_value(pair.p_randomisation),
+        p_value(pair.p_adjusted),
+    ]
+
+
+@dataclass(frozen=True)
+class Place:
+    system: str
+    key: Markup
+    group: str
+
+
+def orders(findings: Findings) -> list[tuple[str, list[Place]]]:
+    """Every metric's order of systems, best first; people's before all."""
+    numbers = {name: number for number, name in enumerate(findings.material.systems)}
+    every = ([findings.people] if findings.people else []) + findings.placed
+    return [
+        (
+            placed.name,
+            [
+                Place(row.system, key(numbers[row.system]), row.group)
+                for row in placed.systems[:MOST_SYSTEMS]
+            ],
+        )
+        for placed in every
+        if placed.systems
+    ]

@@ -1,0 +1,147 @@
+"""The answer in a sentence or two. Names of systems are marked, so that the page can set them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from rejoinder.meta.ranking import ALPHA, Order
+from rejoinder.report.page.findings import Placed
+
+Phrase = list[tuple[str, str]]
+"""Pieces of text, each of a kind: "system", "metric" or "" for plain words."""
+
+MOST_NAMED = 6
+MOST_PAIRS = 2
+
+
+def plain(phrase: Phrase) -> str:
+    return "".join(text for _, text in phrase)
+
+
+def system(name: str) -> tuple[str, str]:
+    return "system", name
+
+
+def metric(name: str) -> tuple[str, str]:
+    return "metric", name
+
+
+def listed(names: Sequence[str], of: Callable[[str], tuple[str, str]] = system) -> Phrase:
+    """a; a and b; a, b and c; the first few and how many more."""
+    more = len(names) - MOST_NAMED
+    if more > 1:
+        return [*_commas([of(name) for name in names[:MOST_NAMED]]), ("", f" and {more} others")]
+    pieces = [of(name) for name in names]
+    return pieces if len(names) < 2 else [*_commas(pieces[:-1]), ("", " and "), pieces[-1]]
+
+
+def _commas(pieces: Phrase) -> Phrase:
+    found: Phrase = []
+    for number, piece in enumerate(pieces):
+        found += [("", ", "), piece] if number else [piece]
+    return found
+
+
+def answer(placed: Placed) -> Phrase:
+    """Which system is better, by one metric."""
+    by: Phrase = [("", "By "), metric(placed.name), ("", ", ")]
+    names = [row.system for row in placed.systems]
+    if not names:
+        return [("", "Nothing could be scored by "), metric(placed.name), ("", ".")]
+    if len(names) == 1:
+        return [system(names[0]), ("", " is the only system: there is nothing to compare it with.")]
+    if placed.order is None:
+        return [
+            *by,
+            system(names[0]),
+            ("", " has the best average, but the systems could not be tested against each other."),
+        ]
+    return [*by, *_told_apart(placed.order), ("", ".")]
+
+
+def _told_apart(order: Order) -> Phrase:
+    names = [row.system for row in order.systems]
+    surely = [pair for pair in order.pairs if (p := pair.p_adjusted) is not None and p <= ALPHA]
+    if not surely:
+        return [*listed(names), ("", " can’t be told apart")]
+    tiers = _tiers(order)
+    if tiers is not None:
+        return _by_tiers(tiers)
+    if len(surely) <= MOST_PAIRS:
+        found: Phrase = []
+        for number, pair in enumerate(surely):
+            found += [("", " and ")] if number else []
+            found += [system(pair.better), ("", " is better than "), system(pair.worse)]
+        return [*found, ("", "; the others can’t be told apart")]
+    return _by_ends(order)
+
+
+def _letters(group: str) -> list[str]:
+    """a … z, then a1, b1 …"""
+    return re.findall(r"[a-z]\d*", group)
+
+
+def _tiers(order: Order) -> list[list[str]] | None:
+    """Groups that don't overlap, best first; None where some do."""
+    tiers: dict[str, list[str]] = {}
+    for row in order.systems:
+        tiers.setdefault(row.group, []).append(row.system)
+    apart = all(len(_letters(group)) == 1 for group in tiers)
+    return list(tiers.values()) if apart else None
+
+
+def _by_tiers(tiers: Sequence[list[str]]) -> Phrase:
+    found: Phrase = []
+    if all(len(tier) == 1 for tier in tiers) and len(tiers) > 3:
+        names = [tier[0] for tier in tiers]
+        return [("", "from best to worst: "), *listed(names), ("", "; each differs from the next")]
+    for number, tier in enumerate(tiers):
+        found += [("", " better than ")] if number else []
+        found += listed(tier)
+        if number < len(tiers) - 1:
+            which = ", which" if number else ""
+            found.append(("", f"{which} is" if len(tier) == 1 else f"{which} are"))
+    tied = [tier for tier in tiers if len(tier) > 1]
+    if len(tied) == 1:
+        found += [("", "; "), *listed(tied[0]), ("", " can’t be told apart")]
+    elif tied:
+        found.append(("", "; those that are named together can’t be told apart"))
+    return found
+
+
+def _by_ends(order: Order) -> Phrase:
+    """Groups overlap: say what is sure about the best and the worst."""
+    rows = [(row.system, _letters(row.group)) for row in order.systems]
+    best, worst = rows[0][1][0], rows[-1][1][-1]
+    leaders = [name for name, letters in rows if best in letters]
+    trailers = [name for name, letters in rows if worst in letters]
+    found = listed(leaders)
+    if len(leaders) == 1:
+        found.append(("", " is better than all others"))
+    else:
+        found.append(("", " lead and can’t be told apart"))
+    if len(trailers) == 1:
+        found += [("", "; "), system(trailers[0]), ("", " is worse than all others")]
+    return found
+
+
+def others(chosen: Placed, rest: Sequence[Placed]) -> Phrase:
+    """Whether the other metrics put the same system first."""
+    if len(chosen.systems) < 2:
+        return []
+    best = chosen.systems[0].system
+    ranked = [each for each in rest if each.systems]
+    different = [each for each in ranked if each.systems[0].system != best]
+    if not different:
+        said: Phrase = [("", "All other metrics put "), system(best), ("", " first too.")]
+        return said if ranked else []
+    firsts: dict[str, list[str]] = {}
+    for each in different:
+        firsts.setdefault(each.systems[0].system, []).append(each.name)
+    found: Phrase = []
+    for number, (first, names) in enumerate(firsts.items()):
+        found += [("", "; ")] if number else []
+        found += [*listed(names, of=metric), ("", " puts " if len(names) == 1 else " put ")]
+        found += [system(first), ("", " first")]
+    return [*found, ("", ".")]

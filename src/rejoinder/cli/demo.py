@@ -72,9 +72,7 @@ def demo(
 
     on_terminal = sys.stderr.isatty()
     try:
-        run_recipe(
-            recipe, output, on_start=started, on_finish=finished, show_messages=on_terminal
-        )
+        run_recipe(recipe, output, on_start=started, on_finish=finished, show_messages=on_terminal)
     except StepFailed as failure:
         if not on_terminal and failure.log.is_file():
             say(failure.log.read_text("utf-8", "replace")[-2000:])
@@ -128,7 +126,9 @@ def _tables(folder: Path) -> Iterator[Table]:
     table.title = "Best first by ruber; places by each metric in brackets"
     for row in rankings["ruber"]:
         columns = [*METRICS, "bleu(n=2)"]
-        table.add_row(row["system"], *(_place(rankings[metric], row["system"]) for metric in columns))
+        table.add_row(
+            row["system"], *(_place(rankings[metric], row["system"]) for metric in columns)
+        )
     yield table
     if (folder / "people-meta.json").exists():
         people = plain_table("metric", "Spearman", "95 % CI", right=[1])

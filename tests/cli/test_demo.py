@@ -15,13 +15,21 @@ import pytest
 from rejoinder.items import Item
 from support import COMMAND, Run
 
-TINY = ["demo", "--pairs", "200", "--contexts", "12", "--output", "d"]
+CHATS = 250
+TINY = ["demo", "--logs", "chats.json", "--pairs", "200", "--contexts", "12", "--output", "d"]
 SYSTEMS = {"human", "c-bm25", "ir-status", "random", "dull"}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo")
+    """With the first chats of the package, which are read in no time."""
+    import chitchat_dataset
+
+    folder = tmp_path_factory.mktemp("demo")
+    chats = json.loads(Path(chitchat_dataset.__file__).with_name("dataset.json").read_bytes())
+    first = dict(list(chats.items())[:CHATS])
+    (folder / "chats.json").write_text(json.dumps(first))
+    return folder
 
 
 @pytest.fixture(scope="module")

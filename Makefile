@@ -11,7 +11,7 @@ export REJOINDER_DATA := $(if $(REJOINDER_DATA),$(REJOINDER_DATA),$(abspath $(DA
 .PHONY: demo test lint types unit browser bench clean
 .DELETE_ON_ERROR:
 
-demo: $(VENV)/core
+demo: $(VENV)/demo
 	$(BIN)/rejoinder demo
 
 test: lint types unit
@@ -45,13 +45,14 @@ $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Rejoinder needs Python 3.11 or newer; try make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/core: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ja,zh]'
+# what the demo runs on: logs, the encoder with its weights, and the chats themselves
+$(VENV)/demo: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[logs,encoder,chitchat]'
 	touch $@
 
 $(VENV)/dev: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	touch $@ $(VENV)/core
+	touch $@ $(VENV)/demo
 
 clean:
 	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

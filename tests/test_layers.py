@@ -11,7 +11,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "rejoinder"
 
 # each layer may import itself and what stands before it
 LAYERS = [
-    {"version", "machine"},
+    {"version", "machine", "verb"},
     {"errors"},
     {"spec", "items"},
     {"io", "registry"},
@@ -25,7 +25,8 @@ LAYERS = [
     {"metrics", "systems"},
     {"meta"},
     {"pairwise"},
-    {"fit", "report", "api", "recipe"},
+    {"fit", "report", "recipe"},
+    {"api"},
     {"cli"},
 ]
 

@@ -7,25 +7,51 @@ from typing import TYPE_CHECKING, Any
 from rejoinder.version import __version__
 
 if TYPE_CHECKING:
-    from rejoinder.api import Scores, agreement, compare, diversity, load, score, score_one
+    from rejoinder.api import (
+        Agreement,
+        Evaluator,
+        Items,
+        Rankings,
+        Results,
+        Scores,
+        SetResults,
+        compare,
+        diversity,
+        fit,
+        load,
+        meta,
+        score,
+        score_one,
+    )
+    from rejoinder.api import meta as agreement
     from rejoinder.io import read_items
     from rejoinder.items import Item, Reference
 
 __all__ = [
+    "Agreement",
+    "Evaluator",
     "Item",
+    "Items",
+    "Rankings",
     "Reference",
+    "Results",
     "Scores",
+    "SetResults",
     "__version__",
     "agreement",
     "compare",
     "diversity",
+    "fit",
     "load",
+    "meta",
     "read_items",
     "score",
     "score_one",
 ]
 
 _HOMES = {"Item": "items", "Reference": "items", "read_items": "io"}
+_PACKAGES = ("fit", "meta")
+"""Which can be called: see :mod:`rejoinder.verb`."""
 
 
 def __getattr__(name: str) -> Any:
@@ -34,7 +60,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'rejoinder' has no attribute '{name}'")
     import importlib
 
-    return getattr(importlib.import_module(f"rejoinder.{_HOMES.get(name, 'api')}"), name)
+    if name in _PACKAGES:
+        return importlib.import_module(f"rejoinder.{name}")
+    home = importlib.import_module(f"rejoinder.{_HOMES.get(name, 'api')}")
+    return getattr(home, "meta" if name == "agreement" else name)
 
 
 def __dir__() -> list[str]:

@@ -172,16 +172,6 @@ def test_explain_prints_the_definition(run: Run) -> None:
     assert "bleu|n:3|" in text
 
 
-def test_demo_runs_as_the_readme_says(run: Run, tmp_path: Path) -> None:
-    done = run("demo")
-    assert done.returncode == 0, done.stderr
-    assert {path.name for path in (tmp_path / "demo-output").iterdir()} == {
-        f"{kind}-{language}.jsonl" for kind in ("replies", "scores") for language in ("en", "ja")
-    }
-    assert max(map(len, done.stdout.decode().splitlines())) <= 80
-    assert done.stdout.decode().count("Agreement with people") == 2
-
-
 def test_third_party_metrics_and_tokenizers(run: Run, tmp_path: Path) -> None:
     """A package adds both through entry points: a folder with metadata is enough."""
     (tmp_path / "plug.py").write_text(

@@ -164,3 +164,27 @@ def test_what_is_wrong_is_named(tmp_path: Path, text: str, complaint: str) -> No
 def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read: no such file"):
         read_recipe(str(tmp_path / "none.toml"), Path("w"))
+
+
+def test_a_step_may_depend_on_a_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+[variables]
+data = { environment = "REJOINDER_TEST_FOLDER", default = "" }
+
+[[steps]]
+name = "a"
+run = ["ls"]
+makes = ["x"]
+
+[[steps]]
+name = "b"
+when = "${data}"
+run = ["ls", "${data}"]
+makes = ["y"]
+"""
+    monkeypatch.delenv("REJOINDER_TEST_FOLDER", raising=False)
+    assert [step.name for step in read(tmp_path, text).steps] == ["a"]
+    monkeypatch.setenv("REJOINDER_TEST_FOLDER", "there")
+    assert [step.arguments for step in read(tmp_path, text).steps] == [("ls",), ("ls", "there")]
+    with pytest.raises(DataError, match=r"step 'b': unknown variable \$\{dat\}: did you mean"):
+        read(tmp_path, text.replace('when = "${data}"', 'when = "${dat}"'))

@@ -79,8 +79,33 @@ def test_what_was_made_must_still_be_there(how: str) -> None:
 
 def test_another_version_does_everything_again(monkeypatch: pytest.MonkeyPatch) -> None:
     do(chain())
-    monkeypatch.setattr("rejoinder.recipe.state.__version__", "99.9")
+    monkeypatch.setattr("rejoinder.recipe.state.code_version", lambda: "99.9")
+    assert pending(chain(), Path("w")) == [True, True]
     assert do(chain()) == ["one", "two"]
+
+
+def test_the_version_tells_any_change_of_the_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rejoinder.recipe import state
+
+    code = tmp_path / "rejoinder" / "recipe" / "state.py"
+    code.parent.mkdir(parents=True)
+    code.write_text("a = 1\n")
+    monkeypatch.setattr(state, "__file__", str(code))
+    state.code_version.cache_clear()
+    before = state.code_version()
+    for path, text in ((code, "a = 2\n"), (code.parents[1] / "new.toml", "a = 2\n")):
+        path.write_text(text)
+        assert state.code_version() == before  # looked for once
+        state.code_version.cache_clear()
+        assert state.code_version() != before
+        before = state.code_version()
+    (code.parent / "__pycache__").mkdir()
+    (code.parent / "__pycache__" / "state.pyc").touch()
+    state.code_version.cache_clear()
+    assert state.code_version() == before
+    state.code_version.cache_clear()
 
 
 def test_a_damaged_memory_is_no_memory() -> None:
@@ -179,3 +204,35 @@ running.run_recipe(Recipe("r", "", (one, two), None), Path("w"),
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
     assert do(chain()) == ["two"]
+
+
+def test_a_step_that_outlives_its_run_is_waited_for(tmp_path: Path) -> None:
+    """The run is killed without a chance to stop its step: nobody works beside that."""
+    child = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
+    program = f"""
+import sys
+from pathlib import Path
+from rejoinder.recipe import run as running
+from rejoinder.recipe.file import Recipe, Step
+running.PROGRAM = (sys.executable, "-c")
+one = Step("one", ({child!r},), ("w/one",), ())
+running.run_recipe(Recipe("r", "", (one,), None), Path("w"),
+                   on_start=lambda *_: None, on_finish=lambda *_: None)
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    pid = tmp_path / "pid"
+    while time.monotonic() < deadline and not (pid.exists() and pid.read_text()):
+        time.sleep(0.05)
+    process.kill()
+    process.wait(30)
+    with pytest.raises(UsageError, match="another run is working in this folder"):
+        do(chain())
+    os.kill(int(pid.read_text()), signal.SIGKILL)
+    while time.monotonic() < deadline:
+        try:
+            assert do(chain()) == ["one", "two"]
+            break
+        except UsageError:
+            time.sleep(0.05)
+    assert Path("w/two").read_text() == "a!!\n"

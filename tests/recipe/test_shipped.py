@@ -13,7 +13,8 @@ from rejoinder.recipe.file import Recipe, read_recipe
 from rejoinder.retrieve.base import make_retriever
 
 FOLDER = Path(__file__).resolve().parents[2] / "recipes"
-RECIPES = sorted(FOLDER.glob("*.toml"))
+DEMO = FOLDER.parent / "src" / "rejoinder" / "examples" / "demo.toml"
+RECIPES = [*sorted(FOLDER.glob("*.toml")), DEMO]
 
 
 def read(path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:

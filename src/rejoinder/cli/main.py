@@ -13,6 +13,7 @@ import typer
 
 from rejoinder.cli import (
     compare,
+    contexts,
     corpus,
     datasets,
     demo,
@@ -20,6 +21,7 @@ from rejoinder.cli import (
     explain,
     fit,
     index,
+    join,
     ls,
     meta,
     pairs,
@@ -50,6 +52,8 @@ app.command("report")(report.report)
 app.add_typer(datasets.app, name="datasets")
 app.command("corpus")(corpus.corpus)
 app.command("sample")(sample.sample)
+app.command("contexts")(contexts.contexts)
+app.command("join")(join.join)
 app.add_typer(train.app, name="train")
 app.command("index")(index.index)
 app.command("expand")(expand.expand)

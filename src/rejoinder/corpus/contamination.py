@@ -53,7 +53,7 @@ class Fingerprint:
 
     @cached_property
     def _index(self) -> tuple[Ints, ...]:
-        sets, firsts = gram_sets(*_codes([t for t in self.texts if len(t) >= LONG_ENOUGH]), GRAM)
+        sets, firsts = gram_sets(*codes([t for t in self.texts if len(t) >= LONG_ENOUGH]), GRAM)
         owners = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))
         order = np.argsort(sets, kind="stable")
         keys, counts = np.unique(sets, return_counts=True)
@@ -65,7 +65,7 @@ class Fingerprint:
         found: list[str | None] = ["exact" if text in self._exact else None for text in plain]
         ask = [i for i, text in enumerate(plain) if found[i] is None and len(text) >= LONG_ENOUGH]
         if ask and len(self._index[1]) > 1:
-            chosen = _codes([plain[i] for i in ask])
+            chosen = codes([plain[i] for i in ask])
             close = nearest(*chosen, GRAM, self.threshold, self._index)
             for i, other in zip(ask, close.tolist(), strict=True):
                 if other >= 0:
@@ -73,7 +73,7 @@ class Fingerprint:
         return found
 
 
-def _codes(texts: Sequence[str]) -> tuple[Codes, Ints]:
+def codes(texts: Sequence[str]) -> tuple[Codes, Ints]:
     joined = "".join(texts).encode("utf-32-le", "surrogatepass")
     return np.frombuffer(joined, np.int32), starts_of(map(len, texts))
 

@@ -17,7 +17,7 @@
 
 A step is one command line. ``${work}`` is the folder of this run, ``${recipe}`` the folder of the
 recipe. ``each`` repeats a step for every entry of a list (or of several), whose fields are
-variables there.
+variables there. A step with ``when = "${data}"`` is there only if the variable is not empty.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class _Step(msgspec.Struct, forbid_unknown_fields=True):
     reads: list[str] = []
     stdout: str | None = None
     each: str | list[str] | None = None
+    when: str | None = None
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True, rename={"source": "from"}):
@@ -204,7 +205,9 @@ class _Reading:
         steps: list[Step] = []
         made: dict[str, str] = {}
         for text in self.text.steps:
-            for here in self.each(text.each, f"step '{text.name}'"):
+            for here in self.each(text.each, where := f"step '{text.name}'"):
+                if text.when is not None and not self.fill(text.when, here, where).strip():
+                    continue
                 step = self._step(text, here, made)
                 steps.append(step)
                 for path in step.makes:
@@ -238,7 +241,8 @@ class _Reading:
             self.problems.append(f"{where}: stdout is written as it comes; not to {stdout}")
         if not makes:
             self.problems.append(f"{where}: name the files that it makes ('makes' or 'stdout')")
-        reads = [self.fill(path, here, where) for path in text.reads]
+        # a variable may stand for a file that is not always there
+        reads = [path for each in text.reads if (path := self.fill(each, here, where))]
         reads += [path for path in made if any(mentions(part, path) for part in arguments)]
         return Step(name, tuple(arguments), tuple(makes), tuple(dict.fromkeys(reads)), stdout)
 

@@ -54,7 +54,7 @@ def run_recipe(
 ) -> list[Outcome]:
     """Do what is not done yet. What a step prints goes to ``work/logs``; with ``show_messages``
     its messages and progress go where ours go."""
-    with _alone_in(work):
+    with _alone_in(work) as lock:
         memory = Memory(work)
         outcomes = []
         for number, step in enumerate(recipe.steps, 1):
@@ -62,7 +62,7 @@ def run_recipe(
                 outcome = Outcome(step.name, "skipped", 0.0)
             else:
                 on_start(step, number)
-                outcome = Outcome(step.name, "done", _do(step, memory, work, show_messages))
+                outcome = Outcome(step.name, "done", _do(step, memory, work, show_messages, lock))
             on_finish(outcome, number)
             outcomes.append(outcome)
         return outcomes
@@ -81,7 +81,7 @@ def pending(recipe: Recipe, work: Path) -> list[bool]:
     return waiting
 
 
-def _do(step: Step, memory: Memory, work: Path, show_messages: bool) -> float:
+def _do(step: Step, memory: Memory, work: Path, show_messages: bool, lock: int) -> float:
     log = work / "logs" / f"{step.name}.txt"
     missing = [path for path in step.reads if not os.path.exists(path)]
     if missing:
@@ -97,6 +97,8 @@ def _do(step: Step, memory: Memory, work: Path, show_messages: bool) -> float:
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=None if show_messages else messages,
+            # if we are killed at once, nobody else works here until the step has ended, too
+            pass_fds=[lock],
         )
         code = _wait(process)
         if code:
@@ -138,7 +140,7 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
 
 
 @contextlib.contextmanager
-def _alone_in(work: Path) -> Iterator[None]:
+def _alone_in(work: Path) -> Iterator[int]:
     """Two runs in one folder would take each other's files for their own."""
     _make_folder(work)
     with (work / ".run.lock").open("w") as lock:
@@ -146,4 +148,4 @@ def _alone_in(work: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise UsageError(f"{work}: another run is working in this folder") from None
-        yield
+        yield lock.fileno()

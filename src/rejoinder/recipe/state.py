@@ -1,7 +1,7 @@
 """What a run remembers: which step was done with what, so that it need not be done again.
 
 A step is done when all it makes is there, unchanged, and was made by the same command line of the
-same version from the same content. The memory is one small file in the run's folder.
+same code from the same content. The memory is one small file in the run's folder.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,19 @@ from rejoinder.recipe.file import Step
 from rejoinder.version import __version__
 
 FILE = ".run.json"
+
+
+@lru_cache(maxsize=1)
+def code_version() -> str:
+    """The version, and a digest of the program as it is installed: whoever works on it changes the
+    code more often than the number."""
+    home = Path(__file__).resolve().parents[1]
+    whole = hashlib.sha256()
+    for path in sorted(home.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            whole.update(f"{path.relative_to(home)}\0{path.stat().st_size}\0".encode())
+            whole.update(path.read_bytes())
+    return f"{__version__}+{whole.hexdigest()[:16]}"
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -44,7 +58,7 @@ class Memory:
     def key(self, step: Step) -> str:
         """What decides the outcome of a step, in one digest."""
         parts = (
-            __version__,
+            code_version(),
             step.arguments,
             step.stdout,
             sorted(step.makes),

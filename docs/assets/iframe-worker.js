@@ -6,6 +6,7 @@ if (location.protocol === "file:") {
   window.Worker = class extends EventTarget {
     constructor(url) {
       super();
+      const own = new URL(url, location); // what it imports is relative to this
       const frame = document.createElement("iframe");
       frame.hidden = true;
       frame.title = "search";
@@ -24,11 +25,11 @@ if (location.protocol === "file:") {
           const script = frame.contentDocument.createElement("script");
           script.onload = resolve;
           script.onerror = () => reject(new Error(`${name} can't be read`));
-          script.src = new URL(name, url);
+          script.src = new URL(name, own);
           frame.contentDocument.body.append(script);
         });
 
-      load(url).then(
+      load(own).then(
         () => {
           const waiting = this.ready;
           this.ready = null;
@@ -55,4 +56,5 @@ if (location.protocol === "file:") {
       this.scope.frameElement.remove();
     }
   };
+  window.IFrameWorker = window.Worker; // by this name the search script knows that it is in a frame
 }

@@ -1,0 +1,120 @@
+"""The documentation as a site: built strictly, complete, and nothing in it needs a network."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from rejoinder.registry import METRICS
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--no-first-run"),
+)
+
+
+OWN = {"vcosine", "expanded"}
+"""Metrics that no paper describes."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built as 'make docs' does; a warning is an error."""
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def text_of(page: Path) -> str:
+    """What stands in the page, without mark-up."""
+    body = page.read_text("utf-8").partition("<article")[2].partition("</article>")[0]
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", body))
+
+
+def test_no_page_names_another_host(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 50
+    for page in pages:
+        hosts = set(re.findall(r"(?:https?:)?//([a-z0-9-]+(?:\.[a-z0-9-]+)+)", page.read_text()))
+        assert hosts <= {"www.w3.org"}, page  # the namespace of drawings
+
+
+def test_four_parts(site: Path) -> None:
+    home = (site / "index.html").read_text("utf-8")
+    tabs = home.partition('class="md-tabs"')[2].partition("</nav>")[0]
+    assert [name.strip() for name in re.findall(r">\s*([^<>]+?)\s*</a>", tabs)] == [
+        "Start", "How to", "Reference", "Studies",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METRICS.builtin)
+def test_each_metric_has_a_page(site: Path, name: str) -> None:
+    """Formula, citation, parameters, when to use it, and what was measured or why nothing was."""
+    text = text_of(site / "metrics" / f"{name}.html")
+    assert " = " in text or "score" in text
+    assert bool(re.search(r"[a-z.] \(?(19|20)\d\d", text)) == (name not in OWN), "citation"
+    for part in ("Needs ", "When to use it", "Parameters", "Signature", "Agreement with people"):
+        assert part in text
+    assert METRICS.make(name).signature().rpartition("|version")[0] in text.replace("&amp;", "&")
+    told = text.partition("measured here")[2]
+    assert re.search(r"-?\.\d{2,3} \[-?\.\d\d, -?\.\d\d\]|curve|Not measured", told), told
+
+
+def test_every_metric_has_a_use() -> None:
+    with (ROOT / "docs" / "hooks" / "uses.toml").open("rb") as stream:
+        uses = tomllib.load(stream)
+    assert list(uses) == list(METRICS.builtin)
+    assert all(len(use["use"]) > 40 for use in uses.values())
+
+
+def test_lists_and_tables_are_rendered(site: Path) -> None:
+    """What GitHub shows as a list needs a blank line before it here."""
+    for page in site.rglob("*.html"):
+        article = page.read_text("utf-8").partition("<article")[2].partition("</article>")[0]
+        prose = re.sub(r"<(pre|code)\b.*?</\1>", "", article, flags=re.DOTALL)
+        assert not re.search(r"\n(- |\d\. |\|---|```)", prose), page
+
+
+def test_search_works_from_the_disk(site: Path) -> None:
+    """Opened without a server, in a real browser, and without a single request to anywhere."""
+    if not CHROMIUM.exists():
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{CHROMIUM} is missing")
+        pytest.skip(f"{CHROMIUM} is missing")
+    from playwright.sync_api import sync_playwright
+
+    asked: list[str] = []
+    wrong: list[str] = []
+    with sync_playwright() as browsers:
+        browser = browsers.chromium.launch(executable_path=str(CHROMIUM), args=list(FLAGS))
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto((site / "index.html").as_uri())
+        page.fill("input.md-search__input", "winning rate")
+        found = page.locator(".md-search-result__link").first
+        found.wait_for(timeout=30_000)
+        assert page.locator(".md-search-result__item").count() >= 2
+        href = found.get_attribute("href") or ""
+        browser.close()
+    assert re.search(r"(pairs|estimators|papers)\.html", href)
+    assert not wrong
+    assert asked
+    assert {url.partition(":")[0] for url in asked} <= {"file", "data", "blob", "about"}

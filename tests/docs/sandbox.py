@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from archive import make_archive
-from docs.blocks import ROOT
 
+from docs.blocks import ROOT
 from rejoinder.cli.main import run
 
 EXAMPLES = ROOT / "src" / "rejoinder" / "examples"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import shutil
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Any
 
 import pytest
 import typer
+
 from docs.blocks import ROOT, Block, blocks, pages
 from docs.sandbox import answer, fill, learn
-
 from rejoinder.cli.main import app, run
 
 MOST_MARKED = 10
@@ -160,8 +159,9 @@ def test_every_block_says_what_it_is() -> None:
 
 def test_marks_are_seen(tmp_path: Path) -> None:
     page = tmp_path / "p.md"
-    page.write_text("a\n\n<!-- not run: takes days -->\n```sh\nx \\\n  y  # z\n```\n\n```sh\nq\n```\n")
+    page.write_text(
+        "a\n\n<!-- not run: takes days -->\n```sh\nx \\\n  y  # z\n```\n\n```sh\nq\n```\n"
+    )
     first, second = blocks(page)
     assert (first.reason, first.line, second.reason) == ("takes days", 4, None)
     assert list(first.commands()) == [["x", "y"]]
-    shutil.rmtree(tmp_path)

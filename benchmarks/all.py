@@ -149,7 +149,7 @@ def markdown(found: dict[str, dict[str, Any]]) -> str:
     for name, result in found.items():
         sitting = sittings.setdefault((result["date"], result["machine"], result["versions"]), [])
         sitting += [
-            f"| `{name}` | {row['what'].replace('|', '&#124;')} | {_ratio(row)} | {_limit(row)} | {_met(row)} |"
+            f"| `{name}` | {_cell(row['what'])} | {_ratio(row)} | {_limit(row)} | {_met(row)} |"
             for row in rows_of(result)
         ]
     head = ["| benchmark | what, and against what | ratio | limit | met |", "|---|---|---|---|---|"]
@@ -157,6 +157,10 @@ def markdown(found: dict[str, dict[str, Any]]) -> str:
         f"{day}; {where}; {what}.\n\n" + "\n".join([*head, *rows])
         for (day, where, what), rows in sittings.items()
     )
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "&#124;")
 
 
 def _ratio(row: dict[str, Any]) -> str:

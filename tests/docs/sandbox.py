@@ -16,6 +16,7 @@ from rejoinder.cli.main import run
 EXAMPLES = ROOT / "src" / "rejoinder" / "examples"
 CHATS = ROOT / "docs" / "examples" / "chats.jsonl"
 ENDS = ("", " Really.", " You know.", " I think so.")
+MORE = (" Indeed.", " Well.")
 QUICK = ("rater.training.epochs=1", "unreferenced.training.epochs=1", "figures.most=20")
 
 
@@ -28,7 +29,8 @@ def fill(folder: Path) -> None:
         _write(folder / f"{name}.jsonl", items)
     _write(folder / "candidates.jsonl", list(_candidates(items)))
     (folder / "replies-ja.jsonl").write_bytes((EXAMPLES / "replies-ja.jsonl").read_bytes())
-    _write(folder / "chats.jsonl", list(_chats()))
+    _write(folder / "chats.jsonl", list(_chats(ENDS)))
+    _write(folder / "more.jsonl", list(_chats(MORE)))
     _write(folder / "chats-ja.jsonl", _japanese_chats())
     make_archive(folder / "tweets-1.jsonl.zst", posts=300, seed=1, language="ja")
     with gzip.open(folder / "tweets.txt.gz", "wt", encoding="utf-8") as stream:
@@ -38,17 +40,17 @@ def fill(folder: Path) -> None:
 
 def learn(folder: Path) -> None:
     """Pairs, an index and an evaluator of the chats."""
-    pairs = str(folder / "pairs.parquet")
+    pairs, more = str(folder / "pairs.parquet"), str(folder / "more.parquet")
     chats = [str(folder / "chats.jsonl"), "--format", "messages"]
     quick = [part for change in QUICK for part in ("--set", change)]
     for arguments in (
-        ["corpus", *chats, "--salt", "s", "-o", pairs],
+        ["corpus", *chats, "-o", pairs],
+        ["corpus", str(folder / "more.jsonl"), "--format", "messages", "-o", more],
         ["index", pairs, "--by", "encoder", "-o", str(folder / "pool")],
         ["fit", *chats, *quick, "-o", str(folder / "evaluator")],
     ):
         assert run(arguments) == 0, arguments
     (folder / "index").symlink_to(folder / "pool")
-    (folder / "more.parquet").write_bytes((folder / "pairs.parquet").read_bytes())
 
 
 def answer(plan: Path) -> None:
@@ -60,9 +62,9 @@ def answer(plan: Path) -> None:
     _write(plan, rows)
 
 
-def _chats() -> Iterator[dict[str, Any]]:
+def _chats(ends: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """The chats of the tour, several times over in other words: enough to hold some out."""
-    for number, end in enumerate(ENDS):
+    for number, end in enumerate(ends):
         for message in _lines(CHATS):
             name = f"{message['dialogue_id']}-{number}"
             yield message | {"dialogue_id": name, "text": message["text"] + end}

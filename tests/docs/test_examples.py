@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import typer
 from docs.blocks import ROOT, Block, blocks, pages
 from docs.sandbox import answer, fill, learn
 from rejoinder.cli.main import app, run
+
+pytestmark = pytest.mark.xdist_group("docs-examples")  # their files are made once
 
 MOST_MARKED = 10
 ELSEWHERE = {
@@ -36,11 +39,13 @@ RUN = [
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("files")
-    fill(folder)
-    learn(folder)
-    return folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REJOINDER_SALT", "docs")  # the same dialogues are held out each time
+        fill(folder)
+        learn(folder)
+        yield folder
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)

@@ -21,6 +21,8 @@ FLAGS = (
 )
 
 
+pytestmark = pytest.mark.xdist_group("docs-site")  # built once
+
 OWN = {"vcosine", "expanded"}
 """Metrics that no paper describes."""
 

@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -55,11 +56,17 @@ def masked(text: str) -> str:
     )
 
 
+def refuse(opened: socket.socket, address: object) -> None:
+    """Nothing is sent anywhere, as docs/privacy.md says."""
+    raise AssertionError(f"a connection to {address}")
+
+
 def test_the_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("src", "docs"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(socket.socket, "connect", refuse)
     text = PAGE.read_text("utf-8")
     sessions = [block for block in blocks(PAGE) if block.language == "console"]
     assert len(sessions) >= 8

@@ -45,7 +45,8 @@ def page(name: str) -> str:
             f"# {name}",
             *definition(cls),
             f"**Needs** {_needs(cls)}. **Judges** "
-            + ("several replies together." if issubclass(cls, SetMetric) else "each reply."),
+            + ("several replies together." if issubclass(cls, SetMetric) else "each reply.")
+            + " Works that are named: [literature](../literature.md).",
             "## When to use it",
             uses()[name]["use"].strip(),
             "## Parameters",

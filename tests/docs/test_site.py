@@ -86,6 +86,23 @@ def test_every_metric_has_a_use() -> None:
     assert all(len(use["use"]) > 40 for use in uses.values())
 
 
+def test_works_that_are_named_stand_in_the_literature() -> None:
+    """On the pages and in the metrics' definitions; a list of years after one name counts too."""
+    entries = (ROOT / "docs" / "literature.md").read_text("utf-8").split("\n- ")
+    pages = [page for page in (ROOT / "docs").glob("*.md") if page.name != "literature.md"]
+    metrics = [
+        Path(sys.modules[METRICS.find(name).__module__].__file__ or "") for name in METRICS.builtin
+    ]
+    cited = re.compile(r"([A-Z]\w+) (?:et al\.,?|(?:&|and) [A-Z]\w+) \(?((?:19|20)\d\d)")
+    found = set()
+    for page in [*pages, *metrics]:
+        text = " ".join(page.read_text("utf-8").split())
+        found |= set(cited.findall(text))
+    assert len(found) > 25
+    for name, year in sorted(found):
+        assert any(name in entry and f" {year}:" in entry for entry in entries), (name, year)
+
+
 def test_lists_and_tables_are_rendered(site: Path) -> None:
     """What GitHub shows as a list needs a blank line before it here."""
     for page in site.rglob("*.html"):

@@ -42,6 +42,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("files")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REJOINDER_SALT", "docs")  # the same dialogues are held out each time
+        patch.setattr("rejoinder.engine.duckdb.cores", lambda: 1)  # starting others takes longer
         fill(folder)
         learn(folder)
         yield folder

@@ -127,7 +127,7 @@ def scan_rows(rows: int) -> list[dict[str, Any]]:
         told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     return [
         row(f"scan of {rows:,} rows: products alone over all", told["ours"], told["peer"], 0.7),
-        row("  GB: 1 over its peak", told["peak"], 1.0, 1.0),
+        row("GB: 1 over the peak of the scan", told["peak"], 1.0, 1.0),
     ]
 
 

@@ -30,7 +30,7 @@ bench: $(VENV)/dev
 	$(BIN)/python benchmarks/all.py $(ONLY)
 
 docs: $(VENV)/dev
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open site/index.html"
 
 $(VENV)/bin/python:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -27,21 +28,42 @@ OWN = {"vcosine", "expanded"}
 """Metrics that no paper describes."""
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as 'make docs' does; a warning is an error."""
-    folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)],
-        cwd=ROOT,
+def build(root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """As 'make docs' does. Not quietly: a warning that is not shown would not count."""
+    return subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)],
+        cwd=root,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = build(ROOT, folder)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+def test_make_docs_is_as_strict() -> None:
+    assert "mkdocs build --strict\n" in (ROOT / "Makefile").read_text()
+
+
+def test_a_broken_link_is_an_error(tmp_path: Path) -> None:
+    """To a page, and to a heading of a page that is there."""
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    with (tmp_path / "docs" / "spark.md").open("a") as page:
+        page.write("\n[one](nowhere.md) and [another](logs.md#nowhere)\n")
+    done = build(tmp_path, tmp_path / "site")
+    assert done.returncode == 1
+    assert "nowhere.md" in done.stderr
+    assert "'#nowhere'" in done.stderr
+    assert "Aborted with 2 warnings" in done.stdout + done.stderr
 
 
 def text_of(page: Path) -> str:

@@ -8,7 +8,7 @@ DATA   ?= $(wildcard ../shared/data)
 
 export REJOINDER_DATA := $(if $(REJOINDER_DATA),$(REJOINDER_DATA),$(abspath $(DATA)))
 
-.PHONY: demo test lint types unit browser bench clean
+.PHONY: demo test lint types unit browser bench docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/demo
@@ -37,9 +37,11 @@ browser:
 	  echo "chromium not found: install it to test pages (apt-get install chromium)" >&2
 
 bench: $(VENV)/dev
-	for file in bertscore bootstrap cleaning corpus encoding estimators evaluator learn overlap \
-	  pair_metrics pairs retrieval streaming tokenizing vectors; do \
-	  $(BIN)/python benchmarks/$$file.py || exit 1; done
+	$(BIN)/python benchmarks/all.py $(ONLY)
+
+docs: $(VENV)/dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open site/index.html"
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Rejoinder needs Python 3.11 or newer; try make PYTHON=python3.11")'
@@ -55,4 +57,4 @@ $(VENV)/dev: $(VENV)/bin/python pyproject.toml constraints.txt
 	touch $@ $(VENV)/demo
 
 clean:
-	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo-output site .pytest_cache .mypy_cache .ruff_cache .hypothesis

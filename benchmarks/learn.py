@@ -99,7 +99,7 @@ def compare(
         finally:
             SentenceGru.forward, cross.AT_ONCE = packed, at_once  # type: ignore[method-assign]
     return {
-        "name": name,
+        "name": f"{name}: padded random batches",
         "ours_seconds": min(ours),
         "peer_seconds": min(theirs),
         "ratio": min(theirs) / min(ours),

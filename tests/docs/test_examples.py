@@ -1,0 +1,170 @@
+"""Every example of the documentation is run, or says why not and at least could be typed."""
+
+from __future__ import annotations
+
+import glob
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from docs.blocks import ROOT, Block, blocks, pages
+from docs.sandbox import answer, fill, learn
+from rejoinder.cli.main import app, run
+
+pytestmark = pytest.mark.xdist_group("docs-examples")  # their files are made once
+
+MOST_MARKED = 10
+ELSEWHERE = {
+    "tour.md": "test_tour.py",
+    "own-metric.md": "test_own_metric.py",
+    "evaluator-study.md": "its recipe takes half an hour",
+    "report.md": "tests/report",
+    "demo.md": "tests/cli",
+    "python.md": "tests/test_api.py",
+}
+"""Pages whose examples other tests are about."""
+SHELL = ("sh", "console")
+
+PAGES = [*(page for page in pages() if page.name not in ELSEWHERE), ROOT / "README.md"]
+RUN = [
+    page
+    for page in PAGES
+    if any(block.language in (*SHELL, "python") and not block.reason for block in blocks(page))
+]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("files")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REJOINDER_SALT", "docs")  # the same dialogues are held out each time
+        patch.setattr("rejoinder.engine.duckdb.cores", lambda: 1)  # starting others takes longer
+        fill(folder)
+        learn(folder)
+        yield folder
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
+def test_examples(
+    page: Path,
+    files: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    """In a folder of their own, in the order of the page: one may use what another made."""
+    if "rejoinder datasets export" in page.read_text("utf-8"):
+        request.getfixturevalue("data")
+    for path in files.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    done = 0
+    for block in blocks(page):
+        if block.reason:
+            continue
+        if block.language == "python":
+            exec(compile(block.text, str(block), "exec"), {})
+            done += 1
+        elif block.language in SHELL:
+            for words in block.commands():
+                type_in(words, block)
+                done += 1
+    assert done
+
+
+def type_in(words: list[str], block: Block) -> None:
+    if words[0] != "rejoinder":
+        check_other(words, block)
+        return
+    made = [Path(words[i + 1]) for i, word in enumerate(words) if word in ("-o", "--work")]
+    for path in made:  # a link to what was there before would be written through
+        if path.is_symlink():
+            path.unlink()
+    arguments = [name for word in words[1:] for name in (sorted(glob.glob(word)) or [word])]
+    assert run(arguments) == 0, f"{block}: {' '.join(words)}"
+    for path in made:
+        assert path.exists(), f"{block}: {path} was not made"
+        if words[1:3] == ["pairs", "plan"]:
+            answer(path)
+
+
+def check_other(words: list[str], block: Block) -> None:
+    """What is not ours is not run, but it must be what the project has."""
+    match words:
+        case ["pip", "install", *what]:
+            known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+            for extra in what[0].partition("[")[2].rstrip("]").split(","):
+                assert not extra or extra in known["optional-dependencies"], f"{block}: {extra}"
+        case ["make", target, *_]:
+            assert f"\n{target}:" in (ROOT / "Makefile").read_text(), f"{block}: {target}"
+        case ["export", "REJOINDER_DATA=…"]:
+            pass
+        case _:
+            raise AssertionError(f"{block}: what is '{' '.join(words)}'?")
+
+
+COMMAND = typer.main.get_command(app)
+
+
+def parses(arguments: list[str]) -> None:
+    """The command line could be typed: verb, options and their values are known."""
+    command: Any = COMMAND
+    context = None
+    name = "rejoinder"
+    while True:
+        given = command.make_context(name, list(arguments), parent=context)
+        if not hasattr(command, "commands"):
+            return
+        context = given
+        name, *arguments = [*given._protected_args, *given.args]
+        command = command.commands[name]
+
+
+MARKED = [
+    block
+    for page in [*pages(), ROOT / "README.md"]
+    for block in blocks(page)
+    if block.language in SHELL and (block.reason or page.name in ELSEWHERE)
+]
+
+
+@pytest.mark.parametrize("block", MARKED, ids=str)
+def test_what_is_not_run_here_could_be_typed(block: Block) -> None:
+    for words in block.commands():
+        if words[0] == "rejoinder":
+            parses(words[1:])
+
+
+@pytest.mark.parametrize("line", ["scroe items.jsonl", "score --no-such", "pairs plan --share x y"])
+def test_a_line_that_could_not_be_typed_is_noticed(line: str) -> None:
+    with pytest.raises(Exception):  # noqa: B017  # Typer's own, or a verb that there is not
+        parses(line.split())
+
+
+def test_few_blocks_are_not_run() -> None:
+    marked = [block for page in PAGES for block in blocks(page) if block.reason]
+    assert len(marked) <= MOST_MARKED, [str(block) for block in marked]
+    assert all(len(block.reason or "") > 10 for block in marked)
+
+
+def test_every_block_says_what_it_is() -> None:
+    """An unnamed block with a command in it would escape these tests."""
+    for page in PAGES:
+        for block in blocks(page):
+            assert block.language in ("sh", "console", "python", "json", "toml", "text", ""), block
+            if block.language in ("", "text"):
+                assert "rejoinder " not in block.text, block
+
+
+def test_marks_are_seen(tmp_path: Path) -> None:
+    page = tmp_path / "p.md"
+    page.write_text(
+        "a\n\n<!-- not run: takes days -->\n```sh\nx \\\n  y  # z\n```\n\n```sh\nq\n```\n"
+    )
+    first, second = blocks(page)
+    assert (first.reason, first.line, second.reason) == ("takes days", 4, None)
+    assert list(first.commands()) == [["x", "y"]]

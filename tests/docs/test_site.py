@@ -1,0 +1,162 @@
+"""The documentation as a site: built strictly, complete, and nothing in it needs a network."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from rejoinder.registry import METRICS
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--no-first-run"),
+)
+
+
+pytestmark = pytest.mark.xdist_group("docs-site")  # built once
+
+OWN = {"vcosine", "expanded"}
+"""Metrics that no paper describes."""
+
+
+def build(root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """As 'make docs' does. Not quietly: a warning that is not shown would not count."""
+    return subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)],
+        cwd=root,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = build(ROOT, folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_make_docs_is_as_strict() -> None:
+    assert "mkdocs build --strict\n" in (ROOT / "Makefile").read_text()
+
+
+def test_a_broken_link_is_an_error(tmp_path: Path) -> None:
+    """To a page, and to a heading of a page that is there."""
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    with (tmp_path / "docs" / "spark.md").open("a") as page:
+        page.write("\n[one](nowhere.md) and [another](logs.md#nowhere)\n")
+    done = build(tmp_path, tmp_path / "site")
+    assert done.returncode == 1
+    assert "nowhere.md" in done.stderr
+    assert "'#nowhere'" in done.stderr
+    assert "Aborted with 2 warnings" in done.stdout + done.stderr
+
+
+def text_of(page: Path) -> str:
+    """What stands in the page, without mark-up."""
+    body = page.read_text("utf-8").partition("<article")[2].partition("</article>")[0]
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", body))
+
+
+def test_no_page_names_another_host(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 50
+    for page in pages:
+        hosts = set(re.findall(r"(?:https?:)?//([a-z0-9-]+(?:\.[a-z0-9-]+)+)", page.read_text()))
+        assert hosts <= {"www.w3.org"}, page  # the namespace of drawings
+
+
+def test_four_parts(site: Path) -> None:
+    home = (site / "index.html").read_text("utf-8")
+    tabs = home.partition('class="md-tabs"')[2].partition("</nav>")[0]
+    assert [name.strip() for name in re.findall(r">\s*([^<>]+?)\s*</a>", tabs)] == [
+        "Start", "How to", "Reference", "Studies",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METRICS.builtin)
+def test_each_metric_has_a_page(site: Path, name: str) -> None:
+    """Formula, citation, parameters, when to use it, and what was measured or why nothing was."""
+    text = text_of(site / "metrics" / f"{name}.html")
+    assert " = " in text or "score" in text
+    assert bool(re.search(r"[\w.] \(?(19|20)\d\d", text)) == (name not in OWN), "citation"
+    for part in ("Needs ", "When to use it", "Parameters", "Signature", "Agreement with people"):
+        assert part in text
+    assert METRICS.make(name).signature().rpartition("|version")[0] in text.replace("&amp;", "&")
+    told = text.partition("measured here")[2]
+    assert re.search(r"-?\.\d{2,3} \[-?\.\d\d, -?\.\d\d\]|curve|Not measured", told), told
+
+
+def test_every_metric_has_a_use() -> None:
+    with (ROOT / "docs" / "hooks" / "uses.toml").open("rb") as stream:
+        uses = tomllib.load(stream)
+    assert list(uses) == list(METRICS.builtin)
+    assert all(len(use["use"]) > 40 for use in uses.values())
+
+
+def test_works_that_are_named_stand_in_the_literature() -> None:
+    """On the pages and in the metrics' definitions; a list of years after one name counts too."""
+    entries = (ROOT / "docs" / "literature.md").read_text("utf-8").split("\n- ")
+    pages = [page for page in (ROOT / "docs").glob("*.md") if page.name != "literature.md"]
+    metrics = [
+        Path(sys.modules[METRICS.find(name).__module__].__file__ or "") for name in METRICS.builtin
+    ]
+    cited = re.compile(r"([A-Z]\w+) (?:et al\.,?|(?:&|and) [A-Z]\w+) \(?((?:19|20)\d\d)")
+    found = set()
+    for page in [*pages, *metrics]:
+        text = " ".join(page.read_text("utf-8").split())
+        found |= set(cited.findall(text))
+    assert len(found) > 25
+    for name, year in sorted(found):
+        assert any(name in entry and f" {year}:" in entry for entry in entries), (name, year)
+
+
+def test_lists_and_tables_are_rendered(site: Path) -> None:
+    """What GitHub shows as a list needs a blank line before it here."""
+    for page in site.rglob("*.html"):
+        article = page.read_text("utf-8").partition("<article")[2].partition("</article>")[0]
+        prose = re.sub(r"<(pre|code)\b.*?</\1>", "", article, flags=re.DOTALL)
+        assert not re.search(r"\n(- |\d\. |\|---|```)", prose), page
+
+
+def test_search_works_from_the_disk(site: Path) -> None:
+    """Opened without a server, in a real browser, and without a single request to anywhere."""
+    if not CHROMIUM.exists():
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{CHROMIUM} is missing")
+        pytest.skip(f"{CHROMIUM} is missing")
+    from playwright.sync_api import sync_playwright
+
+    asked: list[str] = []
+    wrong: list[str] = []
+    with sync_playwright() as browsers:
+        browser = browsers.chromium.launch(executable_path=str(CHROMIUM), args=list(FLAGS))
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto((site / "index.html").as_uri())
+        page.click("input.md-search__input")
+        page.get_by_text("Type to start searching").wait_for(timeout=30_000)
+        page.keyboard.type("winning rate")
+        # results follow each letter: these pages are about it
+        for name in ("pairs", "estimators"):
+            link = page.locator(f'.md-search-result__link[href*="/{name}.html?h=winning"]')
+            link.first.wait_for(timeout=30_000)
+        browser.close()
+    assert not wrong
+    assert asked
+    assert {url.partition(":")[0] for url in asked} <= {"file", "data", "blob", "about"}

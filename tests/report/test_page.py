@@ -276,7 +276,6 @@ def test_print_unfolds_what_is_folded(browser: Browser, address: str) -> None:
         assert shown.locator("#systems details[open]").count() == 0
         shown.evaluate("window.unfolded = -1")
         shown.evaluate(
-            "window.addEventListener('beforeprint', () => setTimeout(() => 0));"
             "window.addEventListener('beforeprint', () => {"
             "  window.unfolded = document.querySelectorAll('#systems details[open]').length })"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import json
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 import typer
 
+import rejoinder
 from docs.blocks import ROOT, Block, blocks, pages
 from docs.sandbox import answer, fill, learn
 from rejoinder.cli.main import app, run
@@ -143,6 +145,37 @@ def test_what_is_not_run_here_could_be_typed(block: Block) -> None:
 def test_a_line_that_could_not_be_typed_is_noticed(line: str) -> None:
     with pytest.raises(Exception):  # noqa: B017  # Typer's own, or a verb that there is not
         parses(line.split())
+
+
+def test_records_on_pages_can_be_read(tmp_path: Path) -> None:
+    """Whole, or a record a line; those of items as items."""
+    items = 0
+    for page in PAGES:
+        for block in (block for block in blocks(page) if block.language == "json"):
+            try:
+                records = [json.loads(block.text)]
+            except json.JSONDecodeError:
+                records = [json.loads(line) for line in block.text.splitlines()]
+            for record in records:
+                if "response" in record:
+                    (tmp_path / "item.jsonl").write_text(json.dumps(record))
+                    (item,) = rejoinder.load(tmp_path / "item.jsonl")
+                    assert item.response == record["response"]
+                    items += 1
+    assert items >= 2  # README and formats
+
+
+def test_the_recipe_on_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REJOINDER_DATA", str(tmp_path))
+    recipe, _ = (b for b in blocks(ROOT / "docs" / "recipes.md") if b.language == "toml")
+    (tmp_path / "page.toml").write_text(recipe.text, "utf-8")
+    (tmp_path / "pairs.parquet").touch()
+    assert run(["run", "page.toml", "--dry-run", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert [step["name"] for step in plan["steps"]] == ["test", "expand-bm25", "expand-encoder"]
 
 
 def test_few_blocks_are_not_run() -> None:

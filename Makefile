@@ -8,7 +8,7 @@ DATA   ?= $(wildcard ../shared/data)
 
 export REJOINDER_DATA := $(if $(REJOINDER_DATA),$(REJOINDER_DATA),$(abspath $(DATA)))
 
-.PHONY: demo test lint types unit bench clean
+.PHONY: demo test lint types unit browser bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/demo
@@ -23,8 +23,18 @@ lint: $(VENV)/dev
 types: $(VENV)/dev
 	$(BIN)/mypy
 
-unit: $(VENV)/dev
+unit: $(VENV)/dev browser
 	$(BIN)/pytest -n 2 --dist loadgroup -q
+
+# tests open pages in Debian's chromium; without it they are skipped, and under CI they fail
+browser:
+	@command -v chromium > /dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	    apt-get install -y --no-install-recommends chromium || \
+	      { apt-get update && apt-get install -y --no-install-recommends chromium; } || true; \
+	  fi; }
+	@command -v chromium > /dev/null || \
+	  echo "chromium not found: install it to test pages (apt-get install chromium)" >&2
 
 bench: $(VENV)/dev
 	for file in bertscore bootstrap cleaning corpus encoding estimators evaluator learn overlap \

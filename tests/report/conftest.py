@@ -1,3 +1,5 @@
+"""Tests of reports may ask for a real browser."""
+
 from __future__ import annotations
 
 from browser import browser

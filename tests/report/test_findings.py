@@ -13,7 +13,7 @@ from rejoinder.items import Item, Score
 from rejoinder.meta.ranking import rank_values
 from rejoinder.report.page import findings as module
 from rejoinder.report.page.sample import choose
-from report.replies import findings, material, replies, scored, scores
+from report.replies import findings, material, page, replies, scored, scores
 
 
 def two_systems(contexts: int = 4) -> list[Item]:
@@ -85,6 +85,18 @@ def test_systems_that_answered_other_contexts_stand_alone() -> None:
         ("y", 2.0, ""),
         ("x", 1.0, ""),
     ]
+
+
+def test_one_context_has_an_average_and_no_interval() -> None:
+    items = two_systems(1)
+    (placed,) = findings(items, scored("m", items, [0.25, 0.5])).placed
+    assert [(row.system, row.value) for row in placed.systems] == [("y", 0.5), ("x", 0.25)]
+    assert all(math.isnan(row.low) for row in placed.systems)
+    shown = page(items, scored("m", items, [0.25, 0.5])).decode()
+    assert "nan" not in shown.partition("<script>")[0].lower()
+    nothing = page(items, scored("m", items, ["no context", "no context"])).decode()
+    assert "Nothing could be scored by <code>m</code>." in nothing
+    assert ">None<" not in nothing
 
 
 def test_the_first_ruber_ranks_else_the_last_metric() -> None:

@@ -25,7 +25,7 @@ def test_an_axis_has_room_for_its_values_and_round_numbers(found: list[float], w
     scale = Scale.over(found, wanted)
     assert all(-1e-9 <= scale(value) <= 1 + 1e-9 for value in found)
     assert all(scale.low <= tick + 1e-6 * abs(tick) for tick in scale.ticks)
-    assert 1 <= len(scale.ticks) <= wanted + 1
+    assert 2 <= len(scale.ticks) <= max(wanted, 3) + 1
 
 
 def test_ticks_by_hand() -> None:
@@ -33,7 +33,9 @@ def test_ticks_by_hand() -> None:
     assert Scale.over([1, 5]).ticks == (2.0, 4.0)
     # .0 to 1, an eighth is .1325: steps of .2
     assert Scale.over([0, 1], 8).ticks == (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    assert [Scale.over([0, 1]).label(tick) for tick in (0.0, 0.5)] == [".0", ".5"]
+    assert [Scale.over([0, 1]).label(tick) for tick in (0.0, 0.5)] == ["0", ".5"]
+    # from .01 to .19 a third is .06, but only .1 of its steps of .1 is inside: steps of .05
+    assert Scale.over([0.01, 0.19], 3, spare=0).ticks == (0.05, 0.1, 0.15)
     assert Scale.over([7, 7]).low < 7 < Scale.over([7, 7]).high
 
 

@@ -28,15 +28,20 @@ def placed(groups: dict[str, str], sure: set[tuple[str, str]] | None = None) -> 
     [
         ({"x": "a", "y": "a"}, "By m, x and y can’t be told apart."),
         ({"x": "a", "y": "b"}, "By m, x is better than y."),
+        (dict.fromkeys("abcdefg", "a"), "By m, no two of the 7 systems can be told apart."),
         (
             {"x": "a", "y": "b", "z": "b"},
-            "By m, x is better than y and z; y and z can’t be told apart.",
+            "By m, x is better than y and z, which can’t be told apart.",
         ),
         (
             {"x": "a", "y": "a", "z": "b"},
-            "By m, x and y are better than z; x and y can’t be told apart.",
+            "By m, x and y, which can’t be told apart, are better than z.",
         ),
         ({"x": "a", "y": "b", "z": "c"}, "By m, x is better than y, which is better than z."),
+        (
+            {"w": "a", "x": "b", "y": "b", "z": "c"},
+            "By m, w is better than x and y, which can’t be told apart and are better than z.",
+        ),
         (
             {"w": "a", "x": "b", "y": "c", "z": "d"},
             "By m, from best to worst: w, x, y and z; each differs from the next.",
@@ -87,5 +92,5 @@ def test_who_disagrees() -> None:
     chosen = first("m", "x", "y")
     assert plain(others(chosen, [first("n", "x", "y")])) == "All other metrics put x first too."
     disagreeing = [first("n", "y", "x"), first("o", "y", "x"), first("p", "x", "y")]
-    assert plain(others(chosen, disagreeing)) == "n and o put y first."
+    assert plain(others(chosen, disagreeing)) == "However, n and o put y first."
     assert others(chosen, []) == []

@@ -136,8 +136,10 @@ def steps_progress() -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda what: None
         return
+    from rich.text import Text
+
     with console(stderr=True).status("") as status:
-        yield lambda what: status.update(what)
+        yield lambda what: status.update(Text(what))
 
 
 @contextlib.contextmanager

@@ -63,8 +63,8 @@ def report(
 ) -> None:
     """Write one HTML page: which system is better, how sure that is, and why.
 
-    It opens offline, and has the ranking, agreement with people (where items have ratings), plots,
-    and a table of items to browse.
+    It opens offline, and has the ranking, agreement with people (where items
+    have ratings), plots, and a table of items to browse.
     """
     from rejoinder.io import open_output, read_items, read_scores
     from rejoinder.meta.study import Settings

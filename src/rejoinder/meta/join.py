@@ -115,6 +115,13 @@ def _mean(values: Floats) -> float:
     return float(known.mean()) if known.size else float("nan")
 
 
+def _column(columns: dict[str, Floats], name: str, size: int) -> Floats:
+    """The column of this name, made when it is first asked for."""
+    if name not in columns:
+        columns[name] = np.full(size, np.nan)
+    return columns[name]
+
+
 def join(
     items: Sequence[Item], scores: Iterable[tuple[int, Score]], *, items_name: str, scores_name: str
 ) -> Joined:
@@ -166,11 +173,10 @@ def join(
         elif score.level == "system":
             system_scores.setdefault(score.metric, {})[score.id] = value
         else:
-            column = columns.setdefault(score.metric, np.full(len(items), np.nan))
-            column[place[score.id]] = value
+            _column(columns, score.metric, len(items))[place[score.id]] = value
             for kind, share in (score.coverage or {}).items():
                 known_as = coverage.setdefault(score.metric, {})
-                known_as.setdefault(kind, np.full(len(items), np.nan))[place[score.id]] = share
+                _column(known_as, kind, len(items))[place[score.id]] = share
     for name in columns:
         missing = [item.id for item in items if (name, "item", item.id, "") not in seen]
         if missing:

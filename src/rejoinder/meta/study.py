@@ -95,18 +95,20 @@ class Settings:
     human_system: str = HUMAN
 
 
-def study(joined: Joined, level: str, settings: Settings) -> Study:
-    """Correlate every metric that has values at this level."""
+def study(joined: Joined, level: str, settings: Settings, *, differences: bool = True) -> Study:
+    """Correlate every metric that has values at this level; pairs of metrics too, unless whoever
+    asks has no use for their ``differences``, which take the longest."""
     units = joined.sets() if level == "context" else joined.replies()
     rated = ~np.isnan(units.human)
     if not rated.any():
         raise DataError("no item has ratings; agreement with people needs the field 'ratings'")
     if level == "system":
         results, refused = _systems(joined, units, settings)
-        differences: list[Difference] = []
+        tested: list[Difference] = []
     else:
         results, refused = _units(joined, units, settings)
-        differences = _differences(units, [r.metric for r in results], settings)
+        names = [r.metric for r in results] if differences else []
+        tested = _differences(units, names, settings)
     if not results:
         raise DataError("; ".join(f"{name}: {reason}" for name, reason in refused.items()))
     return Study(
@@ -115,7 +117,7 @@ def study(joined: Joined, level: str, settings: Settings) -> Study:
         int((~rated).sum()),
         results,
         refused,
-        differences,
+        tested,
         Humans.of(joined.items) if level == "item" else None,
         by_coverage(joined, settings.resamples, settings.seed) if level == "item" else [],
     )

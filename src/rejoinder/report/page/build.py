@@ -15,7 +15,14 @@ from rejoinder.report.page.browse import Browsable, shortened
 from rejoinder.report.page.findings import Agreement, Findings
 from rejoinder.report.page.plots.scales import shown
 from rejoinder.report.page.plots.svg import PALETTE, SHAPES, key
-from rejoinder.report.page.ranks import MOST_SYSTEMS, orders, ranks
+from rejoinder.report.page.ranks import (
+    MOST_ORDERS,
+    MOST_SYSTEMS,
+    MOST_TABLES,
+    interval,
+    orders,
+    ranks,
+)
 from rejoinder.report.page.references import references
 from rejoinder.report.page.words import Phrase, answer, metric, others, plain
 from rejoinder.version import __version__
@@ -49,8 +56,11 @@ def build(findings: Findings, made: Made) -> dict[str, Any]:
         "keys": Markup("").join(key(number) for number in range(PALETTE * len(SHAPES))),
         "legend": [(key(n), name) for n, name in enumerate(material.systems[:MOST_SYSTEMS])],
         "ranks": [
-            ranks(placed, material.systems, large=placed is chosen) for placed in findings.placed
+            ranks(placed, material.systems, large=placed is chosen)
+            for placed in findings.placed[:MOST_TABLES]
         ],
+        "more_ranks": max(0, len(findings.placed) - MOST_TABLES),
+        "more_orders": max(0, len(findings.placed) - MOST_ORDERS),
         "people_ranks": None
         if findings.people is None
         else ranks(findings.people, material.systems),
@@ -109,11 +119,11 @@ def _trust(findings: Findings) -> Phrase:
     estimate = None if result is None else result.correlations.spearman
     if result is None or estimate is None or estimate.value is None:
         return []
-    interval = people.interval(estimate.low, estimate.high, 2)
+    told = f"{shown(estimate.value)} {interval(estimate.low, estimate.high, 2)}"
     return [
         ("", f"Over {result.correlations.n:,} rated replies, "),
         metric(name),
-        ("", f" has a Spearman correlation with people of {shown(estimate.value)} {interval}."),
+        ("", f" has a Spearman correlation with people of {told}."),
     ]
 
 
@@ -196,7 +206,7 @@ def _thirds(found: Agreement) -> list[list[str]]:
             t.third,
             f"{shown(t.low)} to {shown(t.high)}",
             f"{shown(t.correlations.spearman.value)}{people.marks(t.correlations.spearman.p)}",
-            people.interval(t.correlations.spearman.low, t.correlations.spearman.high, 2),
+            interval(t.correlations.spearman.low, t.correlations.spearman.high, 2),
             f"{t.correlations.n:,}",
         ]
         for t in thirds

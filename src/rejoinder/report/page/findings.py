@@ -5,6 +5,7 @@ All statistics are those of ``compare`` and ``meta``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -126,9 +127,16 @@ def _place(
     settings: Settings,
 ) -> Placed:
     better = name == PEOPLE or higher_is_better(name)
-    options = {"resamples": settings.resamples, "seed": settings.seed}
+    resamples, seed = settings.resamples, settings.seed
     try:
-        order = rank_values(items, values, higher_is_better=better, reasons=reasons, **options)
+        order = rank_values(
+            items,
+            values,
+            higher_is_better=better,
+            reasons=reasons,
+            resamples=resamples,
+            seed=seed,
+        )
         return Placed(name, order.systems, order, None, better)
     except NotComparable as error:
         why_not = str(error)
@@ -136,8 +144,12 @@ def _place(
     for system in dict.fromkeys(item.system for item in items):
         own = [i for i, item in enumerate(items) if item.system == system]
         try:
-            only = rank_values([items[i] for i in own], values[own], **options)
-        except NotComparable:
+            theirs = [items[i] for i in own]
+            only = rank_values(theirs, values[own], resamples=resamples, seed=seed)
+        except NotComparable:  # too few contexts to resample: an average without an interval
+            scored = values[own][~np.isnan(values[own])]
+            if scored.size:
+                alone.append(Ranked(system, float(scored.mean()), math.nan, math.nan, ""))
             continue
         alone += [replace(row, group="") for row in only.systems]
     alone.sort(key=lambda row: -row.value if better else row.value)
@@ -149,14 +161,14 @@ def agree(material: Material, settings: Settings) -> Agreement:
     joined = material.joined
     rated = np.flatnonzero(~np.isnan(joined.human))
     if not rated.size:
-        missing = "No item has ratings, so nothing here says how far the metrics agree with people."
-        return Agreement(None, None, joined, 0, missing)
+        why = "No item has ratings, so nothing here says how far the metrics agree with people."
+        return Agreement(None, None, joined, 0, why)
     some = _drawn(joined, rated, settings.seed) if rated.size > MOST_STUDIED else joined
     found: dict[str, Study | None] = {}
-    missing = None
+    missing: str | None = None
     for level in ("item", "system"):
         try:
-            found[level] = study(some, level, settings)
+            found[level] = study(some, level, settings, differences=False)
         except DataError as error:
             found[level] = None
             if level == "item":

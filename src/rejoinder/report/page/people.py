@@ -24,11 +24,11 @@ Floats = NDArray[np.float64]
 
 MOST_PLOTS = 24
 """Metrics that are plotted."""
-MOST_DOTS = 12_000
-"""In all scatter plots together, for the page's size."""
-JITTER = 0.25, 0.012
-"""Standard deviation of the noise on ratings: in steps between neighbouring ones, but at least so
-much of their range."""
+MOST_DOTS, MOST_DOTS_A_PLOT = 15_000, 1_200
+"""In all scatter plots together, for the page's size; in one, for the reader's eyes."""
+JITTER, LEAST, MOST = 0.25, 0.012, 0.05
+"""Standard deviation of the noise on ratings: in steps between neighbouring ones, but at least and
+at most so much of their range."""
 MOST_LABELLED = 12
 STATISTICS = (("spearman", "Spearman"), ("pearson", "Pearson"))
 
@@ -104,7 +104,7 @@ def scatters(findings: Findings, names: Sequence[str]) -> list[Figure]:
     owner = np.array([systems.index(item.system) for item in joined.items])
     chance = np.random.default_rng(findings.settings.seed)
     figures = []
-    most = MOST_DOTS // max(1, len(names))
+    most = min(MOST_DOTS // max(1, len(names)), MOST_DOTS_A_PLOT)
     for name in names:
         scores = joined.item_scores[name]
         known = np.flatnonzero(~np.isnan(scores + joined.human))
@@ -115,7 +115,7 @@ def scatters(findings: Findings, names: Sequence[str]) -> list[Figure]:
         jittered = human + chance.normal(0, _noise(human), len(human))
         value = _correlation(findings.agreement.items, name)
         frame = Frame(
-            Scale.over(human.tolist(), 5, spare=0.06),
+            Scale.over(jittered.tolist(), 5),
             Scale.over(scores[drawn].tolist()),
             "people",
             "",
@@ -134,7 +134,7 @@ def _noise(ratings: Floats) -> float:
     steps = np.diff(np.unique(ratings))
     if not steps.size:
         return 0.0
-    return max(JITTER[0] * float(steps.min()), JITTER[1] * float(np.ptp(ratings)))
+    return float(np.clip(JITTER * steps.min() / np.ptp(ratings), LEAST, MOST) * np.ptp(ratings))
 
 
 def _correlation(found: Study | None, name: str) -> str:

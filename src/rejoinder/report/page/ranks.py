@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from rejoinder.meta.ranking import Pair
+from rejoinder.meta.ranking import Pair, Ranked
 from rejoinder.report.page.findings import Findings, Placed
 from rejoinder.report.page.plots.scales import Scale, shown
 from rejoinder.report.page.plots.strips import strip, strip_axis
 from rejoinder.report.page.plots.svg import key
 from rejoinder.report.tables import MOST_PAIRS, p_value
 
+MOST_TABLES = 24
+"""Metrics that have a table of systems of their own."""
+MOST_ORDERS = 60
 MOST_SYSTEMS = 40
 """Rows of a table of systems; the order of all stands in the JSON of ``compare``."""
 
@@ -43,8 +47,10 @@ class Ranks:
 
 
 def interval(low: float | None, high: float | None, digits: int = 3) -> str:
-    """``.33 to .48`` in the brackets that papers use."""
-    return "" if low is None or high is None else f"[{shown(low, digits)}, {shown(high, digits)}]"
+    """``[.33, .48]``, which no line break divides."""
+    if low is None or high is None:
+        return ""
+    return f"[{shown(low, digits)},\N{NO-BREAK SPACE}{shown(high, digits)}]"
 
 
 def ranks(placed: Placed, systems: Sequence[str], *, large: bool = False) -> Ranks:
@@ -59,8 +65,8 @@ def ranks(placed: Placed, systems: Sequence[str], *, large: bool = False) -> Ran
             key(numbers[row.system]),
             row.group,
             shown(row.value),
-            interval(row.low, row.high),
-            strip(scale, row.value, row.low, row.high, numbers[row.system]),
+            interval(*_ends(row)),
+            strip(scale, row.value, *_ends(row), numbers[row.system]),
         )
         for row in some
     ]
@@ -75,6 +81,11 @@ def ranks(placed: Placed, systems: Sequence[str], *, large: bool = False) -> Ran
         [_pair(pair) for pair in pairs[:MOST_PAIRS]],
         max(0, len(pairs) - MOST_PAIRS),
     )
+
+
+def _ends(row: Ranked) -> tuple[float | None, float | None]:
+    """The interval, if there is one."""
+    return (None, None) if math.isnan(row.low) else (row.low, row.high)
 
 
 def _notes(placed: Placed, more: int) -> list[str]:
@@ -116,7 +127,7 @@ class Place:
 def orders(findings: Findings) -> list[tuple[str, list[Place]]]:
     """Every metric's order of systems, best first; people's before all."""
     numbers = {name: number for number, name in enumerate(findings.material.systems)}
-    every = ([findings.people] if findings.people else []) + findings.placed
+    every = ([findings.people] if findings.people else []) + findings.placed[:MOST_ORDERS]
     return [
         (
             placed.name,

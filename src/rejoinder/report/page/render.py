@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
+from rejoinder.errors import UsageError
 from rejoinder.report.page.browse import browsable
 from rejoinder.report.page.build import Made, browsing, build
 from rejoinder.report.page.findings import Findings
@@ -31,7 +33,12 @@ def render(findings: Findings, made: Made, tokenizer: Tokenizer, *, most_items: 
     context = build(findings, made)
     nothing = {"browse": None, "payload": "null", "asked": most_items}
     bare = len(_fill(context | nothing).encode())
-    room = max(FEWEST_ITEM_BYTES, MOST_BYTES - SPARE - bare)
+    room = MOST_BYTES - SPARE - bare
+    if room < FEWEST_ITEM_BYTES:
+        raise UsageError(
+            f"the page would be larger than {MOST_BYTES / 1e6:g} MB: metrics are too many, or names"
+            " too long; make a report of fewer metrics"
+        )
     sample = choose(findings.material, most_items, findings.settings.seed)
     items = browsable(findings.material, sample, tokenizer, most_bytes=room)
     return _fill(context | browsing(items, most_items)).encode()
@@ -45,6 +52,7 @@ def _fill(context: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = breakable
     style, script = _own("page.css"), _own("page.js")
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}';"
@@ -56,6 +64,11 @@ def _fill(context: dict[str, Any]) -> str:
         | {"style": Markup(style), "script": Markup(script), "policy": policy}
         | {"payload": Markup(context["payload"])}
     )
+
+
+def breakable(name: str) -> Markup:
+    """A name that may go on in the next line after its signs, and before a bracket."""
+    return Markup(re.sub(r"(?<=[_/.:@=,-])(?=\w)|(?<=\w)(?=\()", "<wbr>", str(escape(name))))
 
 
 def _own(name: str) -> str:

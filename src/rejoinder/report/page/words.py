@@ -63,6 +63,8 @@ def answer(placed: Placed) -> Phrase:
 def _told_apart(order: Order) -> Phrase:
     names = [row.system for row in order.systems]
     surely = [pair for pair in order.pairs if (p := pair.p_adjusted) is not None and p <= ALPHA]
+    if not surely and len(names) > MOST_NAMED:
+        return [("", f"no two of the {len(names)} systems can be told apart")]
     if not surely:
         return [*listed(names), ("", " can’t be told apart")]
     tiers = _tiers(order)
@@ -97,16 +99,14 @@ def _by_tiers(tiers: Sequence[list[str]]) -> Phrase:
         names = [tier[0] for tier in tiers]
         return [("", "from best to worst: "), *listed(names), ("", "; each differs from the next")]
     for number, tier in enumerate(tiers):
-        found += [("", " better than ")] if number else []
         found += listed(tier)
-        if number < len(tiers) - 1:
-            which = ", which" if number else ""
-            found.append(("", f"{which} is" if len(tier) == 1 else f"{which} are"))
-    tied = [tier for tier in tiers if len(tier) > 1]
-    if len(tied) == 1:
-        found += [("", "; "), *listed(tied[0]), ("", " can’t be told apart")]
-    elif tied:
-        found.append(("", "; those that are named together can’t be told apart"))
+        tied, last = len(tier) > 1, number == len(tiers) - 1
+        if tied:
+            found.append(("", ", which can’t be told apart"))
+        if number == 0:
+            found.append(("", ", are better than " if tied else " is better than "))
+        elif not last:
+            found.append(("", " and are better than " if tied else ", which is better than "))
     return found
 
 
@@ -141,7 +141,7 @@ def others(chosen: Placed, rest: Sequence[Placed]) -> Phrase:
         firsts.setdefault(each.systems[0].system, []).append(each.name)
     found: Phrase = []
     for number, (first, names) in enumerate(firsts.items()):
-        found += [("", "; ")] if number else []
+        found.append(("", "; " if number else "However, "))
         found += [*listed(names, of=metric), ("", " puts " if len(names) == 1 else " put ")]
         found += [system(first), ("", " first")]
     return [*found, ("", ".")]

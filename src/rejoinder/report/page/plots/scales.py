@@ -10,7 +10,17 @@ from rejoinder.report.tables import number
 
 
 def shown(value: float | None, digits: int = 3) -> str:
-    """A number as the page writes it, with a real minus sign."""
+    """A number as the page writes it: a real minus sign, and fewer digits after the point if there
+    are many before it.
+
+    >>> shown(-0.1234), shown(12.3456), shown(12345.678)
+    ('−.123', '12.35', '12346')
+    """
+    before = 0 if value is None else max(0, len(str(int(abs(value)))) - 1)
+    return _written(value, max(0, digits - before))
+
+
+def _written(value: float | None, digits: int) -> str:
     return number(value, digits).replace("-", "−")
 
 
@@ -37,10 +47,7 @@ class Scale:
             low, high = low - (abs(low) or 1) / 2, high + (abs(high) or 1) / 2
         room = spare * (high - low)
         low, high = low - room, high + room
-        step = _step((high - low) / wanted)
-        digits = max(0, -math.floor(math.log10(step) + 1e-9))
-        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        ticks = tuple(round(at * step, digits) for at in range(first, last + 1))
+        ticks, digits = _round_numbers(low, high, wanted)
         return cls(low, high, ticks, digits)
 
     def __call__(self, value: float) -> float:
@@ -48,7 +55,18 @@ class Scale:
         return (value - self.low) / (self.high - self.low)
 
     def label(self, tick: float) -> str:
-        return shown(tick, self.digits)
+        return _written(tick, self.digits) if tick else "0"
+
+
+def _round_numbers(low: float, high: float, wanted: int) -> tuple[tuple[float, ...], int]:
+    """About so many between low and high, at least two, and how many digits they have."""
+    while True:
+        step = _step((high - low) / wanted)
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if last > first:
+            digits = max(0, -math.floor(math.log10(step) + 1e-9))
+            return tuple(round(at * step, digits) for at in range(first, last + 1)), digits
+        wanted += 1
 
 
 def _step(rough: float) -> float:

@@ -165,17 +165,22 @@
       var order = item[REFERENCES].map(function (_, place) { return place; });
       function weight(place) { var w = item[REFERENCES][place][1]; return w === null ? 1 : w; }
       order.sort(function (a, b) { return weight(b) - weight(a) || a - b; });
-      var list = make("ul", {}, order.map(function (place) {
+      var weighted = item[REFERENCES].some(function (reference) { return reference[1] !== null; });
+      var list = make("ul", { "class": weighted ? "weighted" : "" }, order.map(function (place) {
         var reference = item[REFERENCES][place], about = [];
-        if (reference[1] !== null) about.push("weight " + number(reference[1], 2));
         if (reference[3] !== null) about.push("similarity " + number(reference[3], 2));
         if (reference[2] !== null) about.push(data.sources[reference[2]]);
         return make("li", {}, [
+          make("span", { "class": "weight" }, [
+            make("span", { "class": "hidden", text: reference[1] === null ? "no weight" : "weight " }),
+            document.createTextNode(reference[1] === null ? "" : number(reference[1], 2))
+          ]),
           make("bdi", { dir: "auto" }, marked(data.texts[reference[0]], reference[4])),
+          document.createTextNode(" "),
           about.length ? make("span", { "class": "about", text: about.join(", ") }) : null
         ]);
       }));
-      part("References" + (item[MORE] ? " (" + item[MORE] + " more are not shown)" : ""), list);
+      part("References" + (weighted ? ", each after its weight" : "") + (item[MORE] ? " (" + item[MORE] + " more are not shown)" : ""), list);
     }
     var scores = data.metrics.map(function (metric, place) {
       var value = item[SCORES][place], reason = item[REASONS][place];
@@ -204,7 +209,7 @@
   var status = make("p", { role: "status", "aria-live": "polite" });
   var pages = make("div", { "class": "pages" });
 
-  var waiting = null;
+  var waiting = null, sorting;
   var search = make("input", { type: "search", autocomplete: "off", oninput: function () {
     clearTimeout(waiting);
     waiting = setTimeout(function () { state.words = search.value; state.page = 0; draw(); }, 120);
@@ -218,12 +223,12 @@
       data.metrics.map(function (name, place) { return option(place, "unscored by " + name); }).filter(function (_, place) {
         return data.items.some(function (item) { return place in item[REASONS]; });
       })), function (value) { state.missing = Number(value); }) : null,
-    select("Sort by", [option("", "order of the file"), option("reply", "reply"), option("system", "system")]
+    sorting = select("Sort by", [option("", "order of the file"), option("reply", "reply"), option("system", "system")]
       .concat(rated ? [option("rating", "people")] : [])
       .concat(data.metrics.map(function (name, place) { return option(place, name); })), function (value) {
         state.sort = value === "" ? null : isNaN(Number(value)) ? value : Number(value);
         state.down = value !== "reply" && value !== "system";
-      }, "sorting"),
+      }),
     make("button", { type: "button", "class": "phone-only", text: "Reverse order", onclick: function () {
       state.down = !state.down; state.page = 0; draw();
     } }),
@@ -248,6 +253,7 @@
     var found = chosen(), last = Math.max(0, Math.ceil(found.length / state.size) - 1);
     state.page = Math.min(state.page, last);
     var start = state.page * state.size, some = found.slice(start, start + state.size);
+    sorting.querySelector("select").value = state.sort === null ? "" : String(state.sort);
     table.textContent = "";
     table.append(
       make("caption", { text: "Replies, each below what it answers" }),

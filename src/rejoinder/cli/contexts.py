@@ -29,9 +29,9 @@ def contexts(
 ) -> None:
     """Draw contexts from held-out pairs, with the replies that people gave.
 
-    They are the items of the system 'human', without references; or, with --as-references,
-    contexts for 'reply', each with the human reply as its one reference. The same seed draws the
-    same contexts both ways.
+    They are the items of the system 'human', without references; or, with
+    --as-references, contexts for 'reply', each with the human reply as its
+    one reference. The same seed draws the same contexts both ways.
     """
     try:
         from rejoinder.corpus.held_out import draw_pairs

@@ -53,10 +53,11 @@ def demo(
         int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Of what is drawn.")
     ] = 0,
 ) -> None:
-    """Judge four bots and people on real chats: logs, evaluator, replies, scores, report.
+    """Judge four bots and people on real chats: from logs to a report.
 
-    It takes about five minutes on two cores, asks nothing and fetches nothing. What is done is not
-    done again: the second run takes seconds, and one that was stopped goes on.
+    It takes about five minutes on two cores, asks nothing and fetches
+    nothing. What is done is not done again: the second run takes seconds,
+    and one that was stopped goes on.
     """
     from importlib.resources import as_file, files
 

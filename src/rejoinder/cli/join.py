@@ -16,7 +16,7 @@ def join(
         Path, typer.Option("--output", "-o", metavar="FILE", help="Where the lines go.")
     ],
 ) -> None:
-    """Put items together, or scores: the replies of several systems, several runs of 'score'.
+    """Put items together, or scores: replies of several systems, runs of 'score'.
 
     An item stands once, and so does a metric's score of an item.
     """

@@ -26,7 +26,7 @@ ELSEWHERE = {
     "evaluator-study.md": "its recipe takes half an hour",
     "report.md": "tests/report",
     "demo.md": "tests/cli",
-    "python.md": "tests/test_api.py",
+    "python.md": "tests/api/test_page.py",
 }
 """Pages whose examples other tests are about."""
 SHELL = ("sh", "console")

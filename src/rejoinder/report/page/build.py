@@ -13,8 +13,6 @@ from markupsafe import Markup
 from rejoinder.report.page import people
 from rejoinder.report.page.browse import Browsable, shortened
 from rejoinder.report.page.findings import Agreement, Findings
-from rejoinder.report.page.plots.scales import shown
-from rejoinder.report.page.plots.svg import PALETTE, SHAPES, key
 from rejoinder.report.page.ranks import (
     MOST_ORDERS,
     MOST_SYSTEMS,
@@ -25,6 +23,8 @@ from rejoinder.report.page.ranks import (
 )
 from rejoinder.report.page.references import references
 from rejoinder.report.page.words import Phrase, answer, metric, others, plain
+from rejoinder.report.plots.scales import shown
+from rejoinder.report.plots.svg import PALETTE, SHAPES, key
 from rejoinder.version import __version__
 
 MOST_REASONS = 60

@@ -96,6 +96,8 @@ def test_one_context_has_an_average_and_no_interval() -> None:
     assert "nan" not in shown.partition("<script>")[0].lower()
     nothing = page(items, scored("m", items, ["no context", "no context"])).decode()
     assert "Nothing could be scored by <code>m</code>." in nothing
+    half = page(items, scored("m", items, [0.25, "no context"])).decode()
+    assert "By <code>m</code>, only <b><bdi>x</bdi></b> could be scored." in half
     assert ">None<" not in nothing
 
 
@@ -137,6 +139,24 @@ def test_many_rated_items_are_sampled_by_context(monkeypatch: pytest.MonkeyPatch
     assert agreement.rated == 120
     assert len(agreement.joined.items) == 20  # five whole contexts of four replies
     assert len({item.group for item in agreement.joined.items}) == 5
+
+
+def test_people_who_rated_some_systems_only() -> None:
+    items = [
+        Item(i.id, i.response, i.context, i.system, context_id=i.context_id, ratings=ratings)
+        for i in two_systems()
+        for ratings in [{"a": 1.0 + int(i.group) % 2} if i.system == "x" else None]
+    ]
+    made = page(items, scored("m", items, [1.0, 2] * 4)).decode()
+    heads = made.partition('<table class="orders">')[2].partition("</thead>")[0]
+    assert heads.count('scope="col"') == 1 + 2  # what orders, and two places
+
+
+def test_sets_that_could_not_be_judged_are_not_counted_as_items() -> None:
+    items = two_systems()
+    sets = [Score("x", "distinct", None, level="system", system="x", unscored="too few")]
+    made = page(items, [*scored("m", items, [1.0] * 8), *sets]).decode()
+    assert '<td>too few</td><td class="num">1 (sets)</td>' in made
 
 
 def test_coverage_comes_from_the_scores() -> None:

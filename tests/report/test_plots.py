@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.report.page.plots.charts import Frame, Line, curve, histogram, labelled, scatter
-from rejoinder.report.page.plots.scales import Scale, shown
-from rejoinder.report.page.plots.strips import strip
-from rejoinder.report.page.plots.svg import key, short, tag
+from rejoinder.report.plots.charts import Frame, Line, curve, histogram, labelled, scatter
+from rejoinder.report.plots.scales import Scale, shown
+from rejoinder.report.plots.strips import strip
+from rejoinder.report.plots.svg import key, short, tag
 
 values = st.lists(
     st.floats(-1e9, 1e9, allow_nan=False, allow_subnormal=False), min_size=1, max_size=8
@@ -26,6 +26,14 @@ def test_an_axis_has_room_for_its_values_and_round_numbers(found: list[float], w
     assert all(-1e-9 <= scale(value) <= 1 + 1e-9 for value in found)
     assert all(scale.low <= tick + 1e-6 * abs(tick) for tick in scale.ticks)
     assert 2 <= len(scale.ticks) <= max(wanted, 3) + 1
+
+
+@given(values, st.integers(2, 8))
+def test_an_axis_from_one_round_number_to_another(found: list[float], wanted: int) -> None:
+    scale = Scale.around(found, wanted)
+    assert all(-1e-6 <= scale(value) <= 1 + 1e-6 for value in found)
+    assert (scale.low, scale.high) == (scale.ticks[0], scale.ticks[-1])
+    assert 2 <= len(scale.ticks) <= wanted + 2
 
 
 def test_ticks_by_hand() -> None:

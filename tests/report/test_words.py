@@ -68,9 +68,18 @@ def test_groups_in_words(groups: dict[str, str], said: str) -> None:
 def test_one_system_and_systems_that_were_not_compared() -> None:
     only = [Ranked("x", 1.0, 0.9, 1.1, "a")]
     assert "only system" in plain(answer(Placed("m", only, Order(3, 0, only, []))))
+    unscored = Placed("m", only, None, "why", unplaced=1)
+    assert plain(answer(unscored)) == "By m, only x could be scored."
     two = [Ranked("x", 1.0, 0.9, 1.1, ""), Ranked("y", 0.5, 0.4, 0.6, "")]
     assert "could not be tested" in plain(answer(Placed("m", two, None, "why")))
     assert plain(answer(Placed("m", [], None, "why"))) == "Nothing could be scored by m."
+
+
+def test_a_letter_of_its_own_is_no_lead_over_all() -> None:
+    """v differs from w, x and y but not from z, whose scores vary most."""
+    groups = {"v": "a", "w": "b", "x": "bc", "y": "cd", "z": "d"}
+    sure = {("v", "w"), ("v", "x"), ("v", "y"), ("w", "y")}
+    assert plain(answer(placed(groups, sure))) == "By m, v leads."
 
 
 def test_more_letters_than_the_alphabet_has() -> None:

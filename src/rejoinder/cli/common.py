@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 
+
+def seeded(what: str, most: int = 2**63 - 1) -> Any:
+    """``--seed``, with words on what it decides; some libraries take no large ones."""
+    return typer.Option("--seed", metavar="N", min=0, max=most, help=what)
+
+
 MetricsOption = Annotated[
     list[str],
     typer.Option("--metric", "-m", metavar="SPEC", help="A metric, such as 'bleu(n=2)'; repeat."),
@@ -39,10 +45,7 @@ LanguageOption = Annotated[
         "--language", "-l", metavar="xx", help="Tokenizer and stemmer of this language (en, ja …)."
     ),
 ]
-SeedOption = Annotated[
-    int,
-    typer.Option("--seed", metavar="N", min=0, max=2**63 - 1, help="Seed of the resampling."),
-]
+SeedOption = Annotated[int, seeded("Seed of the resampling.")]
 ResamplesOption = Annotated[
     int,
     typer.Option("--resamples", metavar="N", min=100, max=1_000_000, help="Bootstrap resamples."),

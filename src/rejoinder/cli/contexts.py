@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.common import OutputOption, check_output, say
+from rejoinder.cli.common import OutputOption, check_output, say, seeded
 from rejoinder.errors import MissingExtra
 
 
@@ -23,9 +23,7 @@ def contexts(
     as_references: Annotated[
         bool, typer.Option("--as-references", help="The reply is the reference, nobody's answer.")
     ] = False,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, max=2**63 - 1, help="Which ones.")
-    ] = 12345,
+    seed: Annotated[int, seeded("Which ones.")] = 12345,
 ) -> None:
     """Draw contexts from held-out pairs, with the replies that people gave.
 

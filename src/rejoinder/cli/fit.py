@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.common import JsonOption, pieces_progress, print_json, say, show
+from rejoinder.cli.common import JsonOption, pieces_progress, print_json, say, seeded, show
 from rejoinder.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
@@ -46,9 +46,7 @@ def fit(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change the preset: retrieval.k=15"),
     ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Seed of all chance.")
-    ] = 0,
+    seed: Annotated[int, seeded("Seed of all chance.", 2**32 - 1)] = 0,
     json: JsonOption = False,
 ) -> None:
     """Make an evaluator for the language and domain of your dialogue logs.

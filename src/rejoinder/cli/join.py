@@ -23,19 +23,26 @@ def join(
     from rejoinder.io import JsonLines, open_output, write_jsonl
 
     check_output(output, files)
-    seen: dict[tuple[Any, ...], str] = {}
+    seen: dict[tuple[str, ...], str] = {}
     with open_output(output) as stream:
         for file in files:
             source = JsonLines(file)
             for number, record in source.decode(dict):
-                key = tuple(record.get(name) for name in ("id", "metric", "level", "system"))
-                if None in key[:1]:
-                    raise source.wrong(number, "the field is missing: id")
-                if record.get("metric") is None:
-                    key = key[:1]
-                where = f"{source.name}:{number}"
+                if not isinstance(record.get("id"), str | int):
+                    raise source.wrong(number, "expected a text in the field id")
+                key = _key(record)
                 if key in seen:
                     raise source.wrong(number, f"'{record['id']}' stands in {seen[key]} already")
-                seen[key] = where
+                seen[key] = f"{source.name}:{number}"
                 write_jsonl(stream, [record])
     say(f"{output}: {len(seen):,} lines")
+
+
+def _key(record: dict[str, Any]) -> tuple[str, ...]:
+    """What may stand once: an item, or a metric's score of it. A number names what its digits name,
+    as it does where items are read."""
+    name = str(record["id"])
+    if record.get("metric") is None:
+        return (name,)
+    level, system = record.get("level", "item"), record.get("system")
+    return name, str(record["metric"]), str(level), str(system)

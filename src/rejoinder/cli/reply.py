@@ -17,6 +17,7 @@ from rejoinder.cli.common import (
     pieces_progress,
     print_json,
     say,
+    seeded,
 )
 from rejoinder.errors import RejoinderError, UsageError
 
@@ -42,10 +43,7 @@ def reply(
     replies: Annotated[
         int, typer.Option("--replies", "-n", metavar="N", min=1, max=100, help="To each context.")
     ] = 1,
-    seed: Annotated[
-        int | None,
-        typer.Option("--seed", metavar="N", min=0, max=2**63 - 1, help="For systems that draw."),
-    ] = None,
+    seed: Annotated[int | None, seeded("For systems that draw.")] = None,
     as_references: Annotated[
         bool,
         typer.Option("--as-references", help="Write CONTEXTS, with the replies as references."),

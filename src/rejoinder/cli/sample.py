@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.common import check_output, say
+from rejoinder.cli.common import check_output, say, seeded
 from rejoinder.errors import MissingExtra
 
 
@@ -19,9 +19,7 @@ def sample(
     count: Annotated[
         int | None, typer.Option("--pairs", "-n", metavar="N", min=1, help="How many; default all.")
     ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, max=2**63 - 1, help="Which ones.")
-    ] = 12345,
+    seed: Annotated[int, seeded("Which ones.")] = 12345,
 ) -> None:
     """Join files of pairs, and draw some of the pairs at random.
 

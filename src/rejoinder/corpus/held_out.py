@@ -6,14 +6,15 @@ people. Pairs of one split only, so that nothing else was made of them.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from rejoinder.corpus.pairs_file import open_pairs
 from rejoinder.errors import DataError
 from rejoinder.items import Item, Reference
 
@@ -49,11 +50,15 @@ class Drawn:
             for name, turns, row in self._named()
         ]
 
-    def _named(self) -> list[tuple[str, list[str], dict[str, Any]]]:
-        return [
-            (f"{row['dialogue_id'][:12]}-{row['turn']}", [*row["context"], row["utterance"]], row)
-            for row in self.rows
-        ]
+    def _named(self) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
+        """By dialogue and turn. Where several people answered, threads part, and these are the same
+        for several pairs: all but the first have a number besides."""
+        times: Counter[str] = Counter()
+        for row in self.rows:
+            name = f"{row['dialogue_id'][:12]}-{row['turn']}"
+            times[name] += 1
+            number = f"-{times[name]}" if times[name] > 1 else ""
+            yield name + number, [*row["context"], row["utterance"]], row
 
 
 def draw_pairs(path: str, *, split: str, count: int, words: int, seed: int) -> Drawn:
@@ -73,18 +78,7 @@ def _long_enough(row: dict[str, Any], words: int) -> bool:
 
 
 def _read(path: str, split: str) -> list[dict[str, Any]]:
-    try:
-        with pq.ParquetFile(path) as file:
-            there = file.schema_arrow.names
-            if missing := [name for name in COLUMNS if name not in there]:
-                raise DataError(f"has no column {', '.join(missing)}; expected pairs", path=path)
-            table = file.read(columns=list(COLUMNS))
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower().partition(":")[0]
-        raise DataError(f"cannot be read: {reason}", path=path) from None
-    except pa.ArrowException:
-        raise DataError(
-            "not a Parquet file; expected pairs, as 'rejoinder corpus' writes them", path=path
-        ) from None
+    with open_pairs(path, COLUMNS) as file:
+        table = file.read(columns=list(COLUMNS))
     rows: list[dict[str, Any]] = table.filter(pc.equal(table["split"], split)).to_pylist()
     return rows

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rejoinder.corpus.pairs_file import open_pairs
 from rejoinder.corpus.schema import PAIRS
 from rejoinder.engine.tables import write_rows
-from rejoinder.errors import DataError
 from rejoinder.io import open_output
 
 ROWS = 16_384
@@ -25,7 +25,7 @@ def sample_pairs(
     paths: Sequence[str], output: Path, count: int | None = None, seed: int = 12345
 ) -> tuple[int, int]:
     """Write ``count`` of the pairs in all files, or all of them; returns how many of how many."""
-    total = sum(_rows(path) for path in paths)
+    total = sum(map(_rows, paths))
     chosen = np.ones(total, np.bool_)
     if count is not None and count < total:
         chosen[:] = False
@@ -35,19 +35,8 @@ def sample_pairs(
 
 
 def _rows(path: str) -> int:
-    try:
-        with pq.ParquetFile(path) as file:
-            missing = [name for name in PAIRS.names if name not in file.schema_arrow.names]
-            rows: int = file.metadata.num_rows
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower().partition(":")[0]
-        raise DataError(f"cannot be read: {reason}", path=path) from None
-    except pa.ArrowException:
-        raise DataError(
-            "not a Parquet file; expected pairs, as 'rejoinder corpus' writes them", path=path
-        ) from None
-    if missing:
-        raise DataError(f"has no column {', '.join(missing)}; expected pairs", path=path)
+    with open_pairs(path, PAIRS.names) as file:
+        rows: int = file.metadata.num_rows
     return rows
 
 

@@ -26,6 +26,7 @@ from rejoinder.meta.significance import (
 )
 from rejoinder.metrics.base import Metric
 from rejoinder.metrics.evaluate import Judged, Scored, judge_sets
+from rejoinder.metrics.pooling import averaged
 from rejoinder.metrics.request import Requests
 
 Floats = NDArray[np.float64]
@@ -154,7 +155,7 @@ def rank_values(
 ) -> Order:
     """Rank systems by the average of what their replies got, such as scores out of a file; NaN is
     unscored, for which ``reasons`` has the reason by item."""
-    column = Rows(_average, higher_is_better)
+    column = Rows(averaged, higher_is_better)
     for item, value in zip(items, values.tolist(), strict=True):
         if math.isnan(value):
             column.add(item.system, item.group, None, (reasons or {}).get(item.id, "no value"))
@@ -171,17 +172,13 @@ def _set_rows(judged: Iterable[Judged]) -> tuple[dict[Metric, Rows], dict[Metric
         if row.metric.pooled:
             refused[row.metric] = "it does not add up over contexts, so they can't be resampled"
             continue
-        column = rows.setdefault(row.metric, Rows(_average, row.metric.higher_is_better))
+        column = rows.setdefault(row.metric, Rows(averaged, row.metric.higher_is_better))
         for context, value in row.contexts.items():
             if isinstance(value, str):
                 column.add(row.system, context, None, value)
             else:
                 column.add(row.system, context, np.array([value, 1.0]), None)
     return rows, refused
-
-
-def _average(rows: Floats) -> Floats:
-    return np.asarray(rows[..., 0] / rows[..., 1])
 
 
 def rank(column: Rows, systems: Sequence[str], resamples: int, seed: int) -> Order:

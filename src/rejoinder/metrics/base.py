@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.metrics.batch import Batch, Floats
-from rejoinder.metrics.pooling import Pooling
+from rejoinder.metrics.pooling import Pooling, averaged
 from rejoinder.metrics.tokenized import Tokenized
 from rejoinder.registry import METRICS
 from rejoinder.spec import Spec, parameters, spec_of
@@ -92,9 +92,9 @@ class Metric(ABC):
 class ItemMetric(Metric):
     """A metric with a value for each reply.
 
-    A subclass writes :meth:`stats` and :meth:`finish`, and :meth:`reasons` where it can be
-    stopped by more than missing references. Callers use :meth:`rows` and :meth:`values`,
-    which also pool over references as ``refs`` says.
+    A subclass writes :meth:`stats`, :meth:`finish` unless it averages over items, and
+    :meth:`reasons` where it can be stopped by more than missing references. Callers use
+    :meth:`rows` and :meth:`values`, which also pool over references as ``refs`` says.
     """
 
     judges: ClassVar[str] = "item"
@@ -129,9 +129,10 @@ class ItemMetric(Metric):
     def stats(self, batch: Batch) -> Floats:
         """[n, d] additive statistics. Every item has a reference; just one, unless refs=all."""
 
-    @abstractmethod
     def finish(self, rows: Floats) -> Floats:
-        """[..., d] → [...]: the value of summed statistics."""
+        """[..., d] → [...]: the value of summed statistics. For metrics that average the values of
+        items, these have the value in the first column and 1 in the last."""
+        return averaged(rows)
 
     def parts(self, rows: Floats) -> dict[str, Floats]:
         """Named ingredients of the value, such as precision and recall; may be empty."""

@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from rejoinder.errors import UsageError
 from rejoinder.metrics.base import ItemMetric, WholeItemMetric, check_range
-from rejoinder.metrics.batch import Floats
 
 if TYPE_CHECKING:
     from rejoinder.evaluator.folder import Evaluator
@@ -78,10 +75,6 @@ class Asking(WholeItemMetric, Evaluated):
         from rejoinder.metrics.sitting import judged
 
         return judged(self, sitting.batch, sitting.expansion(self.asked))
-
-    def finish(self, rows: Floats) -> Floats:
-        with np.errstate(invalid="ignore"):
-            return np.asarray(rows[..., 0] / rows[..., 1])
 
 
 @dataclass(frozen=True, kw_only=True)

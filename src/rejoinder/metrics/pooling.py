@@ -62,8 +62,13 @@ class Pooling:
     def finish(self, rows: Floats, finish: Finish) -> Floats:
         if self.keeps_rows:
             return finish(rows)
-        with np.errstate(invalid="ignore"):
-            return np.asarray(rows[..., 0] / rows[..., 1])
+        return averaged(rows)
+
+
+def averaged(rows: Floats) -> Floats:
+    """[..., d] → [...]: the sum in the first column over the count in the last; NaN of nothing."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(rows[..., 0] / rows[..., -1])
 
 
 def _best(values: Floats, first: Ints) -> Ints:

@@ -7,11 +7,14 @@ has its numbers in words for those who can't see it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from xml.sax.saxutils import escape
 
+from markupsafe import Markup
+
+from rejoinder.report.plots.scales import Scale
+from rejoinder.report.plots.svg import short, tag
 from rejoinder.report.tables import number, printable
 
 WIDTH, PLOT = 720, 320
@@ -79,117 +82,100 @@ def svg(chart: Chart) -> str:
     points = [line.points() for line in chart.lines]
     known = [point for line in points for point in line if point is not None]
     counted = all(float(p.x).is_integer() for p in known)
-    across = _Axis.over([p.x for p in known], LEFT, WIDTH - RIGHT, finest=1.0 if counted else 0.0)
-    heights = [height for p in known for height in (p.low, p.y, p.high)]
-    upwards = _Axis.over(heights, TOP + PLOT, TOP)
-    height = TOP + PLOT + BOTTOM + ROW * (len(points) + bool(chart.band)) + 8
-    body = [*_frame(chart, across, upwards)]
-    for which, line in enumerate(points):
-        body += _curve(which, line, across, upwards)
-    body += _legend(chart, TOP + PLOT + BOTTOM)
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}"'
-            f' width="{WIDTH}" height="{height}" role="img" aria-labelledby="title words">',
-            f'<title id="title">{_text(chart.title)}</title>',
-            f'<desc id="words">{_text(_in_words(chart, points))}</desc>',
-            f"<style>{_style()}</style>",
-            f'<rect class="paper" width="{WIDTH}" height="{height}"/>',
-            *body,
-            "</svg>\n",
-        ]
+    frame = _Frame(
+        Scale.around([p.x for p in known], finest=1.0 if counted else 0.0),
+        Scale.around(height for p in known for height in (p.low, p.y, p.high)),
     )
+    curves = [mark for which, line in enumerate(points) for mark in _curve(which, line, frame)]
+    height = TOP + PLOT + BOTTOM + ROW * (len(points) + bool(chart.band)) + 8
+    picture = tag(
+        "svg",
+        tag("title", printable(chart.title), id="title"),
+        tag("desc", printable(_in_words(chart, points)), id="words"),
+        tag("style", Markup(_style())),
+        tag("rect", class_="paper", width=WIDTH, height=height),
+        *_axes(chart, frame),
+        *curves,
+        *_legend(chart, TOP + PLOT + BOTTOM),
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {WIDTH} {height}",
+        width=WIDTH,
+        height=height,
+        role="img",
+        aria_labelledby="title words",
+    )
+    # an element a line, so that changes can be seen
+    return f"{picture}\n".replace("><", ">\n<")
 
 
 @dataclass(frozen=True)
-class _Axis:
-    """From values to places in the picture, with round numbers to write beside it."""
+class _Frame:
+    """From values to places in the picture."""
 
-    ticks: list[float]
-    start: float
-    end: float
+    across: Scale
+    upwards: Scale
 
-    @classmethod
-    def over(
-        cls, values: Sequence[float], start: float, end: float, *, finest: float = 0.0
-    ) -> _Axis:
-        """Some six steps, none finer than ``finest``: there is no half of what is counted."""
-        low, high = (min(values), max(values)) if values else (0.0, 1.0)
-        if high - low <= 1e-9 * max(-low, high):
-            # one value: room around it, so that there is a scale
-            room = max(abs(low), 1.0) / 2
-            low, high = low - room, high + room
-        rough = max((high - low) / 6, finest)
-        unit = 10.0 ** math.floor(math.log10(rough))
-        step = next(unit * times for times in (1, 2, 5, 10) if unit * times >= rough)
-        first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-        return cls([n * step for n in range(first, last + 1)], start, end)
+    def x(self, value: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * self.across(value)
 
-    def at(self, value: float) -> str:
-        share = (value - self.ticks[0]) / (self.ticks[-1] - self.ticks[0])
-        return f"{self.start + share * (self.end - self.start):.1f}"
+    def y(self, value: float) -> float:
+        return TOP + PLOT - PLOT * self.upwards(value)
 
-    def name(self, tick: float, *, percent: bool = False) -> str:
-        step = self.ticks[1] - self.ticks[0]
-        if percent:
-            return f"{tick:.{_digits(100 * step)}%}"
-        return f"{tick:,.{_digits(step)}f}"
+    def points(self, places: Iterable[tuple[float, float]]) -> str:
+        return " ".join(f"{short(self.x(x))},{short(self.y(y))}" for x, y in places)
 
 
-def _digits(step: float) -> int:
-    """After the point, so that neighbours differ."""
-    return max(0, -math.floor(math.log10(step) + 1e-9))
+def _axes(chart: Chart, frame: _Frame) -> Iterator[Markup]:
+    bottom, right, middle = TOP + PLOT, WIDTH - RIGHT, TOP + PLOT / 2
+    yield _words(chart.title, LEFT, 26, class_="head")
+    for tick in frame.upwards.ticks:
+        y = frame.y(tick)
+        yield tag("path", class_="grid", d=f"M{LEFT} {short(y)}H{right}")
+        name = f"{tick:,.{frame.upwards.digits}f}"
+        yield _words(name, LEFT - 8, y, dy=".35em", text_anchor="end")
+    digits = frame.across.digits
+    for tick in frame.across.ticks:
+        x = frame.x(tick)
+        yield tag("path", class_="axis", d=f"M{short(x)} {bottom}v5")
+        name = f"{tick:.{max(0, digits - 2)}%}" if chart.percent else f"{tick:,.{digits}f}"
+        yield _words(name, x, bottom + 20, text_anchor="middle")
+    yield tag("path", class_="axis", d=f"M{LEFT} {TOP}V{bottom}H{right}")
+    yield _words(chart.across, (LEFT + right) / 2, bottom + 42, text_anchor="middle")
+    turned = f"rotate(-90 18 {short(middle)})"
+    yield _words(chart.upwards, 18, middle, text_anchor="middle", transform=turned)
 
 
-def _frame(chart: Chart, across: _Axis, upwards: _Axis) -> Iterator[str]:
-    bottom, middle = TOP + PLOT, TOP + PLOT / 2
-    yield f'<text class="head" x="{LEFT}" y="26">{_text(chart.title)}</text>'
-    for tick in upwards.ticks:
-        y = upwards.at(tick)
-        yield f'<path class="grid" d="M{LEFT} {y}H{WIDTH - RIGHT}"/>'
-        place = f'x="{LEFT - 8}" y="{y}" dy=".35em" text-anchor="end"'
-        yield f"<text {place}>{upwards.name(tick)}</text>"
-    for tick in across.ticks:
-        x = across.at(tick)
-        yield f'<path class="axis" d="M{x} {bottom}v5"/>'
-        name = across.name(tick, percent=chart.percent)
-        yield f'<text x="{x}" y="{bottom + 20}" text-anchor="middle">{name}</text>'
-    yield f'<path class="axis" d="M{LEFT} {TOP}V{bottom}H{WIDTH - RIGHT}"/>'
-    centre = (LEFT + WIDTH - RIGHT) / 2
-    yield f'<text x="{centre}" y="{bottom + 42}" text-anchor="middle">{_text(chart.across)}</text>'
-    turned = f'x="18" y="{middle}" text-anchor="middle" transform="rotate(-90 18 {middle})"'
-    yield f"<text {turned}>{_text(chart.upwards)}</text>"
-
-
-def _curve(
-    which: int, line: Sequence[_Point | None], across: _Axis, upwards: _Axis
-) -> Iterator[str]:
+def _curve(which: int, line: Sequence[_Point | None], frame: _Frame) -> Iterator[Markup]:
     """Each run of points without a gap, its band first."""
     kind = f"c{which % len(COLOURS)}"
     for known, run in groupby(line, key=lambda point: point is not None):
         points = [point for point in run if point is not None]
         if not known:
             continue
-        there = [f"{across.at(p.x)},{upwards.at(p.high)}" for p in points]
-        back = [f"{across.at(p.x)},{upwards.at(p.low)}" for p in reversed(points)]
+        there = [(p.x, p.high) for p in points]
+        back = [(p.x, p.low) for p in reversed(points)]
         if any(p.low != p.high for p in points):
-            yield f'<polygon class="band {kind}" points="{" ".join([*there, *back])}"/>'
-        middle = " ".join(f"{across.at(p.x)},{upwards.at(p.y)}" for p in points)
-        yield f'<polyline class="line {kind}" points="{middle}"/>'
+            yield tag("polygon", class_=f"band {kind}", points=frame.points(there + back))
+        middle = frame.points((p.x, p.y) for p in points)
+        yield tag("polyline", class_=f"line {kind}", points=middle)
         for p in points:
-            yield f'<circle class="dot {kind}" cx="{across.at(p.x)}" cy="{upwards.at(p.y)}" r="2"/>'
+            yield tag("circle", class_=f"dot {kind}", cx=frame.x(p.x), cy=frame.y(p.y), r=2)
 
 
-def _legend(chart: Chart, top: float) -> Iterator[str]:
+def _legend(chart: Chart, top: float) -> Iterator[Markup]:
     for which, line in enumerate(chart.lines):
         y = top + ROW * (which + 0.5)
-        yield f'<path class="line c{which % len(COLOURS)}" d="M{LEFT} {y}h36"/>'
-        label = printable(line.label)
-        short = label if len(label) <= MOST_LETTERS else label[: MOST_LETTERS - 1] + "…"
-        yield f'<text x="{LEFT + 46}" y="{y}" dy=".35em">{_text(short)}</text>'
+        yield tag("path", class_=f"line c{which % len(COLOURS)}", d=f"M{LEFT} {short(y)}h36")
+        cut = len(line.label) > MOST_LETTERS
+        label = line.label[: MOST_LETTERS - 1] + "…" if cut else line.label
+        yield _words(label, LEFT + 46, y, dy=".35em")
     if chart.band:
         y = top + ROW * (len(chart.lines) + 0.5)
-        yield f'<text x="{LEFT + 46}" y="{y}" dy=".35em">band: {_text(chart.band)}</text>'
+        yield _words(f"band: {chart.band}", LEFT + 46, y, dy=".35em")
+
+
+def _words(text: str, x: float, y: float, **attributes: str) -> Markup:
+    return tag("text", printable(text), x=x, y=y, **attributes)
 
 
 def _in_words(chart: Chart, points: Sequence[Sequence[_Point | None]]) -> str:
@@ -228,7 +214,3 @@ def _style() -> str:
 def _coloured(colours: Sequence[str]) -> Iterator[str]:
     for n, colour in enumerate(colours):
         yield f".line.c{n}{{stroke:{colour}}}.band.c{n},.dot.c{n}{{fill:{colour}}}"
-
-
-def _text(words: str) -> str:
-    return escape(printable(words))

@@ -16,6 +16,7 @@ from rejoinder.cli.common import (
     naming,
     pieces_progress,
     print_json,
+    seeded,
     show,
 )
 from rejoinder.cli.pairs.common import (
@@ -35,9 +36,7 @@ def curve(
     draws: Annotated[
         int, typer.Option("--draws", metavar="N", min=1, max=10_000, help="Draws of each share.")
     ] = 20,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, max=2**63 - 1, help="Seed of the draws.")
-    ] = 12345,
+    seed: Annotated[int, seeded("Seed of the draws.")] = 12345,
     svg: SvgOption = None,
     strict: StrictOption = False,
     json: JsonOption = False,

@@ -16,6 +16,7 @@ from rejoinder.cli.common import (
     pieces_progress,
     print_json,
     say,
+    seeded,
 )
 from rejoinder.cli.pairs.common import (
     CandidatesArgument,
@@ -30,9 +31,7 @@ from rejoinder.errors import UsageError
 if TYPE_CHECKING:
     from rejoinder.pairwise.plan import Question
 
-SeedOption = Annotated[
-    int, typer.Option("--seed", metavar="N", min=0, max=2**63 - 1, help="Decides among equals.")
-]
+SeedOption = Annotated[int, seeded("Decides among equals.")]
 
 
 def plan(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.common import JsonOption, print_json, say
+from rejoinder.cli.common import JsonOption, print_json, say, seeded
 from rejoinder.errors import UsageError
 
 
@@ -27,9 +27,7 @@ def simulate(
     judges: Annotated[
         int, typer.Option("--judges", metavar="N", min=1, max=100, help="Who compare all pairs.")
     ] = 2,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, max=2**63 - 1, help="Seed of all chance.")
-    ] = 12345,
+    seed: Annotated[int, seeded("Seed of all chance.")] = 12345,
     json: JsonOption = False,
 ) -> None:
     """Make up contexts whose replies have a known worth, and people who compare them.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.common import JsonOption, print_json, say, show
+from rejoinder.cli.common import JsonOption, print_json, say, seeded, show
 from rejoinder.cli.train.progress import training_progress
 from rejoinder.errors import MissingExtra, UsageError
 
@@ -62,9 +62,7 @@ def dapt(
         int | None,
         typer.Option("--patience", metavar="N", min=1, help="Stop after N without a new best."),
     ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, max=2**63 - 1, help="Seed of all chance.")
-    ] = 0,
+    seed: Annotated[int, seeded("Seed of all chance.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Adapt an encoder to the domain of your dialogues by guessing hidden words in them.

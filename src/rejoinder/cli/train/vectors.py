@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.common import JsonOption, pieces_progress, print_json, say
+from rejoinder.cli.common import JsonOption, pieces_progress, print_json, say, seeded
 from rejoinder.machine import cores
 
 
@@ -55,9 +55,7 @@ def vectors(
         int,
         typer.Option("--buckets", metavar="N", min=1, max=2**31 - 1, help="fastText: of n-grams."),
     ] = 200_000,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Of all randomness.")
-    ] = 0,
+    seed: Annotated[int, seeded("Of all randomness.", 2**32 - 1)] = 0,
     threads: Annotated[
         int | None, typer.Option("--threads", metavar="N", min=1, max=1024, help="All by default.")
     ] = None,

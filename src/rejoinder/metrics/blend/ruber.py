@@ -146,9 +146,5 @@ class Ruber(WholeItemMetric, Evaluated):
 
         return self.judge(Sitting(batch)).rows
 
-    def finish(self, rows: Floats) -> Floats:
-        with np.errstate(invalid="ignore"):
-            return np.asarray(rows[..., 0] / rows[..., 3])
-
     def parts(self, rows: Floats) -> dict[str, Floats]:
         return {"ref": rows[..., 1] / rows[..., 3], "unref": rows[..., 2] / rows[..., 3]}

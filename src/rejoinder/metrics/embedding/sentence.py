@@ -56,7 +56,3 @@ class SentenceCosine(EncoderMetric):
         cosine = np.einsum("nd,nd->n", vectors[reply], vectors[reference], dtype=np.float64)
         cosine[batch.table.blank[batch.reply]] = 0.0
         return np.column_stack([cosine, np.ones(len(batch))])
-
-    def finish(self, rows: Floats) -> Floats:
-        with np.errstate(invalid="ignore"):
-            return np.asarray(rows[..., 0] / rows[..., 1])

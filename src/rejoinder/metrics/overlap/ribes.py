@@ -71,10 +71,6 @@ class Ribes(OverlapMetric):
         value = np.where(length > 0, order * precision**self.alpha * brevity**self.beta, 0.0)
         return np.column_stack([value, order, precision, brevity, np.ones(len(batch))])
 
-    def finish(self, rows: Floats) -> Floats:
-        with np.errstate(invalid="ignore"):
-            return np.asarray(rows[..., 0] / rows[..., 4])
-
     def parts(self, rows: Floats) -> dict[str, Floats]:
         with np.errstate(invalid="ignore"):
             means = rows[..., 1:4] / rows[..., 4:]

@@ -54,13 +54,9 @@ class RougeL(OverlapMetric):
         weighted = recall + square * precision
         score = np.zeros(len(batch))
         np.divide((1 + square) * precision * recall, weighted, out=score, where=weighted > 0)
-        return np.column_stack([precision, recall, score, np.ones(len(batch))])
-
-    def finish(self, rows: Floats) -> Floats:
-        with np.errstate(invalid="ignore"):
-            return np.asarray(rows[..., 2] / rows[..., 3])
+        return np.column_stack([score, precision, recall, np.ones(len(batch))])
 
     def parts(self, rows: Floats) -> dict[str, Floats]:
         with np.errstate(invalid="ignore"):
-            means = rows[..., :2] / rows[..., 3:]
+            means = rows[..., 1:3] / rows[..., 3:]
         return {"precision": means[..., 0], "recall": means[..., 1]}

@@ -129,10 +129,6 @@ class Estimator(WholeItemMetric):
 
         return self.judge(Sitting(batch)).rows
 
-    def finish(self, rows: Floats) -> Floats:
-        with np.errstate(invalid="ignore"):
-            return np.asarray(rows[..., 0] / rows[..., 1])
-
 
 def _told(
     every: Iterable[Context], total: int, on_progress: Callable[[int, int], None]

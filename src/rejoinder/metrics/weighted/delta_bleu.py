@@ -36,6 +36,7 @@ import numpy as np
 from rejoinder.metrics.base import ONLY_BAD_REFERENCES, Reasons
 from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.metrics.overlap.bleu import Bleu
+from rejoinder.metrics.pooling import averaged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +68,7 @@ class DeltaBleu(Bleu):
         return np.column_stack([batch.weight * super().finish(rows), np.ones(len(batch))])
 
     def finish(self, rows: Floats) -> Floats:
-        return super().finish(rows) if self._together else rows[..., 0] / rows[..., 1]
+        return super().finish(rows) if self._together else averaged(rows)
 
     def parts(self, rows: Floats) -> dict[str, Floats]:
         return super().parts(rows) if self._together else {}

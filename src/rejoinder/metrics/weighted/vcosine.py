@@ -77,7 +77,3 @@ class VCosine(Expanding):
         far = 1 - np.minimum(batch.near, 1)  # BM25 knows no highest similarity
         discount = self.far * far + self.doubt * (1 - batch.weight)
         return np.column_stack([cosine - discount, np.ones(len(batch))])
-
-    def finish(self, rows: Floats) -> Floats:
-        with np.errstate(invalid="ignore"):
-            return np.asarray(rows[..., 0] / rows[..., 1])

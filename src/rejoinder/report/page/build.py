@@ -13,8 +13,6 @@ from markupsafe import Markup
 from rejoinder.report.page import people
 from rejoinder.report.page.browse import Browsable, shortened
 from rejoinder.report.page.findings import Agreement, Findings
-from rejoinder.report.page.plots.scales import shown
-from rejoinder.report.page.plots.svg import PALETTE, SHAPES, key
 from rejoinder.report.page.ranks import (
     MOST_ORDERS,
     MOST_SYSTEMS,
@@ -25,6 +23,8 @@ from rejoinder.report.page.ranks import (
 )
 from rejoinder.report.page.references import references
 from rejoinder.report.page.words import Phrase, answer, metric, others, plain
+from rejoinder.report.plots.scales import shown
+from rejoinder.report.plots.svg import PALETTE, SHAPES, key
 from rejoinder.version import __version__
 
 MOST_REASONS = 60
@@ -46,7 +46,7 @@ def build(findings: Findings, made: Made) -> dict[str, Any]:
     """What the template shows."""
     material = findings.material
     chosen = findings.placed[0]
-    found = references(material.items)
+    every_order = orders(findings)
     return {
         "title": made.title,
         "answer": answer(chosen),
@@ -64,10 +64,11 @@ def build(findings: Findings, made: Made) -> dict[str, Any]:
         "people_ranks": None
         if findings.people is None
         else ranks(findings.people, material.systems),
-        "orders": orders(findings),
+        "orders": every_order,
+        "places": max((len(places) for _, places in every_order), default=0),
         "sets": _sets(findings),
         "agreement": _agreement(findings),
-        "references": found,
+        "references": references(material.items),
         "curves": people.curve_plots(findings.curves),
         "curve_rows": people.curve_rows(findings.curves),
         "unscored": [
@@ -188,7 +189,6 @@ def _agreement(findings: Findings) -> dict[str, Any]:
         "not_plotted": len(names) - len(plotted),
         "undefined": [(r.metric, r.undefined) for r in results if r.undefined],
         "thirds": _thirds(found),
-        "kinds": THIRDS,
     }
 
 

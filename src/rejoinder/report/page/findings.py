@@ -39,6 +39,8 @@ class Placed:
     order: Order | None
     why_not: str | None = None
     higher_is_better: bool = True
+    unplaced: int = 0
+    """Systems none of whose replies have a value."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,8 @@ def _place(
     except NotComparable as error:
         why_not = str(error)
     alone: list[Ranked] = []
-    for system in dict.fromkeys(item.system for item in items):
+    systems = dict.fromkeys(item.system for item in items)
+    for system in systems:
         own = [i for i, item in enumerate(items) if item.system == system]
         try:
             theirs = [items[i] for i in own]
@@ -153,7 +156,7 @@ def _place(
             continue
         alone += [replace(row, group="") for row in only.systems]
     alone.sort(key=lambda row: -row.value if better else row.value)
-    return Placed(name, alone, None, why_not, better)
+    return Placed(name, alone, None, why_not, better, len(systems) - len(alone))
 
 
 def agree(material: Material, settings: Settings) -> Agreement:

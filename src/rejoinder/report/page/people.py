@@ -14,10 +14,10 @@ from rejoinder.meta.curves import Point
 from rejoinder.meta.study import Result, Study
 from rejoinder.report.agreement import annotator_facts
 from rejoinder.report.page.findings import Findings
-from rejoinder.report.page.plots.charts import Frame, Line, curve, labelled, scatter
-from rejoinder.report.page.plots.scales import Scale, shown
-from rejoinder.report.page.plots.strips import strip, strip_axis
 from rejoinder.report.page.ranks import interval
+from rejoinder.report.plots.charts import Frame, Line, curve, labelled, scatter
+from rejoinder.report.plots.scales import Scale, shown
+from rejoinder.report.plots.strips import strip, strip_axis
 from rejoinder.report.tables import p_value
 
 Floats = NDArray[np.float64]

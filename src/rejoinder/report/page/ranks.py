@@ -10,9 +10,9 @@ from markupsafe import Markup
 
 from rejoinder.meta.ranking import Pair, Ranked
 from rejoinder.report.page.findings import Findings, Placed
-from rejoinder.report.page.plots.scales import Scale, shown
-from rejoinder.report.page.plots.strips import strip, strip_axis
-from rejoinder.report.page.plots.svg import key
+from rejoinder.report.plots.scales import Scale, shown
+from rejoinder.report.plots.strips import strip, strip_axis
+from rejoinder.report.plots.svg import key
 from rejoinder.report.tables import MOST_PAIRS, p_value
 
 MOST_TABLES = 24

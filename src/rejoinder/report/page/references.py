@@ -9,8 +9,8 @@ import numpy as np
 
 from rejoinder.items import RETRIEVED, Item
 from rejoinder.report.page.people import Figure
-from rejoinder.report.page.plots.charts import Frame, histogram
-from rejoinder.report.page.plots.scales import Scale, shown
+from rejoinder.report.plots.charts import Frame, histogram
+from rejoinder.report.plots.scales import Scale, shown
 
 BINS = 20
 

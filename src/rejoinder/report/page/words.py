@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from rejoinder.meta.ranking import ALPHA, Order
+from rejoinder.meta.ranking import ALPHA, Order, Pair
 from rejoinder.report.page.findings import Placed
 
 Phrase = list[tuple[str, str]]
@@ -49,6 +49,8 @@ def answer(placed: Placed) -> Phrase:
     names = [row.system for row in placed.systems]
     if not names:
         return [("", "Nothing could be scored by "), metric(placed.name), ("", ".")]
+    if len(names) == 1 and placed.unplaced:
+        return [*by, ("", "only "), system(names[0]), ("", " could be scored.")]
     if len(names) == 1:
         return [system(names[0]), ("", " is the only system: there is nothing to compare it with.")]
     if placed.order is None:
@@ -76,7 +78,7 @@ def _told_apart(order: Order) -> Phrase:
             found += [("", " and ")] if number else []
             found += [system(pair.better), ("", " is better than "), system(pair.worse)]
         return [*found, ("", "; the others can’t be told apart")]
-    return _by_ends(order)
+    return _by_ends(order, surely)
 
 
 def _letters(group: str) -> list[str]:
@@ -110,18 +112,24 @@ def _by_tiers(tiers: Sequence[list[str]]) -> Phrase:
     return found
 
 
-def _by_ends(order: Order) -> Phrase:
-    """Groups overlap: say what is sure about the best and the worst."""
+def _by_ends(order: Order, surely: Sequence[Pair]) -> Phrase:
+    """Groups overlap: say what is sure about the best and the worst.
+
+    One with a letter of its own differs from its neighbour, but not always from all others.
+    """
     rows = [(row.system, _letters(row.group)) for row in order.systems]
     best, worst = rows[0][1][0], rows[-1][1][-1]
     leaders = [name for name, letters in rows if best in letters]
     trailers = [name for name, letters in rows if worst in letters]
+    beaten = sum(pair.better == leaders[0] for pair in surely)
+    beating = sum(pair.worse == trailers[-1] for pair in surely)
     found = listed(leaders)
-    if len(leaders) == 1:
-        found.append(("", " is better than all others"))
-    else:
+    if len(leaders) > 1:
         found.append(("", " lead and can’t be told apart"))
-    if len(trailers) == 1:
+    else:
+        all_of_them = beaten == len(rows) - 1
+        found.append(("", " is better than all others" if all_of_them else " leads"))
+    if len(trailers) == 1 and beating == len(rows) - 1:
         found += [("", "; "), system(trailers[0]), ("", " is worse than all others")]
     return found
 

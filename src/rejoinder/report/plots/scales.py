@@ -41,14 +41,30 @@ class Scale:
         >>> Scale.over([0.12, 0.49]).ticks
         (0.2, 0.3, 0.4, 0.5)
         """
-        known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
-        low, high = min(known), max(known)
-        if high - low <= 1e-9 * max(abs(low), abs(high), 1e-300):
-            low, high = low - (abs(low) or 1) / 2, high + (abs(high) or 1) / 2
+        low, high = _ends(values)
         room = spare * (high - low)
         low, high = low - room, high + room
-        ticks, digits = _round_numbers(low, high, wanted)
-        return cls(low, high, ticks, digits)
+        while True:
+            step = _step((high - low) / wanted)
+            first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+            if last > first:  # at least two numbers
+                ticks, digits = _round_numbers(first, last, step)
+                return cls(low, high, ticks, digits)
+            wanted += 1
+
+    @classmethod
+    def around(cls, values: Iterable[float], wanted: int = 6, finest: float = 0.0) -> Scale:
+        """An axis from one round number to another, with all of the values between them. No step is
+        finer than ``finest``: there is no half of what is counted.
+
+        >>> Scale.around([0.12, 0.49], 4).ticks
+        (0.1, 0.2, 0.3, 0.4, 0.5)
+        """
+        low, high = _ends(values)
+        step = _step(max((high - low) / wanted, finest))
+        first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+        ticks, digits = _round_numbers(first, last, step)
+        return cls(ticks[0], ticks[-1], ticks, digits)
 
     def __call__(self, value: float) -> float:
         """Where the value lies, from 0 to 1."""
@@ -58,15 +74,19 @@ class Scale:
         return _written(tick, self.digits) if tick else "0"
 
 
-def _round_numbers(low: float, high: float, wanted: int) -> tuple[tuple[float, ...], int]:
-    """About so many between low and high, at least two, and how many digits they have."""
-    while True:
-        step = _step((high - low) / wanted)
-        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        if last > first:
-            digits = max(0, -math.floor(math.log10(step) + 1e-9))
-            return tuple(round(at * step, digits) for at in range(first, last + 1)), digits
-        wanted += 1
+def _ends(values: Iterable[float]) -> tuple[float, float]:
+    """The lowest and the highest; some room around one that stands alone."""
+    known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+    low, high = min(known), max(known)
+    if high - low <= 1e-9 * max(abs(low), abs(high), 1e-300):
+        low, high = low - (abs(low) or 1) / 2, high + (abs(high) or 1) / 2
+    return low, high
+
+
+def _round_numbers(first: int, last: int, step: float) -> tuple[tuple[float, ...], int]:
+    """So many steps, and how many digits after the point tell neighbours apart."""
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    return tuple(round(at * step, digits) for at in range(first, last + 1)), digits
 
 
 def _step(rough: float) -> float:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from rejoinder.report.page.plots.scales import Scale
-from rejoinder.report.page.plots.svg import colour, shape, tag
+from rejoinder.report.plots.scales import Scale
+from rejoinder.report.plots.svg import colour, shape, tag
 
 HEIGHT = 26
 

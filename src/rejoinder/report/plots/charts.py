@@ -12,8 +12,8 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from rejoinder.report.page.plots.scales import Scale
-from rejoinder.report.page.plots.svg import colour, shape, short, tag
+from rejoinder.report.plots.scales import Scale
+from rejoinder.report.plots.svg import colour, shape, short, tag
 
 Floats = NDArray[np.float64]
 

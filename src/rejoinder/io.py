@@ -26,7 +26,7 @@ import numpy as np
 import zstandard
 
 from rejoinder.errors import DataError, UsageError
-from rejoinder.items import Item, Score, item_from
+from rejoinder.items import Item, Score, item_from, score_from
 
 T = TypeVar("T")
 
@@ -180,14 +180,17 @@ def _zstd_decoder() -> zstandard.ZstdDecompressionObj:
 def explain(problem: str) -> str:
     """Say a validation error of msgspec in our words: ``references[2].weight: expected …``."""
     message, _, where = problem.partition(" - at `")
-    place = where.rstrip("`").removeprefix("$").removeprefix(".")
+    # where msgspec does not know the field, it says [...]
+    place = where.rstrip("`").removeprefix("$").replace("[...]", "").removeprefix(".")
+    message = message.replace("Number out of range", "A number is too large")
     message = message.replace("Object missing required field", "the field is missing:")
     message = re.sub(
         r"`([\w| ]+)`",
         lambda m: " or ".join(_MEANINGS.get(w, w) for w in m[1].split(" | ")),
         message,
     )
-    message = message[0].lower() + message[1:]
+    if not message.startswith("JSON"):
+        message = message[0].lower() + message[1:]
     return f"{place}: {message}" if place else message
 
 
@@ -253,7 +256,7 @@ def read_scores(source: str | Path) -> Iterator[tuple[int, Score]]:
     """Stream the scores of a file with their line numbers; an empty file is an error."""
     lines = JsonLines(source)
     empty = True
-    for pair in lines.decode(lambda record: msgspec.convert(record, Score)):
+    for pair in lines.decode(score_from):
         empty = False
         yield pair
     if empty:

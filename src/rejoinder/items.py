@@ -38,6 +38,9 @@ Ratings = dict[str, float] | list[float] | float | None
 LARGEST_RATING = 1e15
 """Beyond it, the average of ratings loses whole steps of any scale."""
 
+LARGEST_SCORE = 1e100
+"""Sums and squares of scores must stay numbers."""
+
 
 class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     """One reply of one system to one context."""
@@ -92,6 +95,17 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     system: str | None = None
     coverage: dict[str, float] | None = None
     """How well an evaluator's pool covers the item's context: ``nearest``, ``agreement``."""
+
+
+def score_from(record: dict[str, Any]) -> Score:
+    """Convert a decoded JSON object to a score that can be reckoned with."""
+    score = msgspec.convert(record, Score)
+    if score.value is not None and not -LARGEST_SCORE <= score.value <= LARGEST_SCORE:
+        raise msgspec.ValidationError(
+            f"Expected a number from -{LARGEST_SCORE:g} to {LARGEST_SCORE:g},"
+            f" got {score.value:g} - at `$.value`"
+        )
+    return score
 
 
 def item_from(record: dict[str, Any]) -> Item:

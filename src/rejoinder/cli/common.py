@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -62,9 +62,16 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
 
 
+def harmless(message: str) -> str:
+    """What may go to a terminal: names and texts come from data, and could clear its window."""
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in message
+    )
+
+
 def say(message: str) -> None:
     """A message to the person at the terminal."""
-    console(stderr=True).print(message, soft_wrap=True)
+    console(stderr=True).print(harmless(message), soft_wrap=True)
 
 
 def show(table: Table, *, stderr: bool = False) -> None:
@@ -161,13 +168,26 @@ def naming(path: str) -> Iterator[None]:
         raise DataError(str(error), path=path) from None
 
 
-def check_output(path: Path | None, inputs: list[str]) -> None:
-    """Refuse, before any work, an output that would overwrite an input."""
-    if path is None or str(path) == "-":
+def check_output(path: Path | None, inputs: Iterable[str | None]) -> None:
+    """Refuse, before any work, an output that would overwrite an input, or a file in one that is
+    a folder, such as an evaluator."""
+    if path is None or str(path) == "-" or not path.exists():
         return
     for name in inputs:
-        if name != "-" and path.exists() and Path(name).exists() and path.samefile(name):
+        if name is None or name == "-" or not Path(name).exists():
+            continue
+        if path.samefile(name) or Path(name).resolve() in path.resolve().parents:
             raise UsageError(f"{path}: the output would overwrite the input; choose another name")
+
+
+def check_place(path: Path) -> None:
+    """Refuse, before any work, an output that has to be a file and can't be one."""
+    if str(path) == "-":
+        raise UsageError("-o -: this is not written to stdout; name a file")
+    if path.is_dir():
+        raise UsageError(f"{path}: cannot be written: it is a folder")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: cannot be written: there is no folder {path.parent}")
 
 
 def not_shares(given: dict[str, float | None]) -> list[str]:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.common import JsonOption, pieces_progress, print_json, say, show
+from rejoinder.cli.common import (
+    JsonOption,
+    check_output,
+    check_place,
+    pieces_progress,
+    print_json,
+    say,
+    show,
+)
 from rejoinder.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
@@ -79,8 +87,8 @@ def corpus(
         format, language, off or [], on or [], context, exclude or [], split, split_at or [], salt,
         strict,
     )  # fmt: skip
-    if not output.parent.is_dir() or output.is_dir():
-        raise UsageError(f"{output}: cannot be written: there is no such folder, or it is one")
+    check_place(output)
+    check_output(output, [log for log in logs if Path(log).is_file()])
     with pieces_progress("reading") as advance:
         account = make_pairs(
             logs, output, settings, engine=engine, memory=memory, on_progress=advance

@@ -12,6 +12,7 @@ from rejoinder.cli.common import (
     JsonOption,
     LanguageOption,
     check_output,
+    check_place,
     pieces_progress,
     print_json,
     say,
@@ -81,8 +82,8 @@ def expand(
     from rejoinder.retrieve.expand import expand as run
     from rejoinder.retrieve.references import STANDARD, Settings, Weigh, unrated
 
-    if str(output) == "-" or not output.parent.is_dir() or output.is_dir():
-        raise UsageError(f"{output}: cannot be written: there is no such folder, or it is one")
+    check_place(output)
+    check_output(output, [items, pool, evaluator])
     weigh: Weigh = unrated
     planned = STANDARD
     if evaluator is not None:
@@ -101,7 +102,6 @@ def expand(
     if pool is None:
         raise UsageError("where should references come from? Give --evaluator DIR or --pool PAIRS")
     pool = pool_in(pool)
-    check_output(output, [items, pool])
     settings = Settings(
         planned.k if k is None else k, planned.parrot if parrot is None else parrot, keep_leaks
     )

@@ -33,6 +33,7 @@ from rejoinder.cli import (
     train,
 )
 from rejoinder.cli import run as recipes
+from rejoinder.cli.common import harmless
 from rejoinder.errors import MissingExtra, RejoinderError, UsageError
 from rejoinder.version import __version__
 
@@ -122,7 +123,7 @@ def run(arguments: list[str] | None = None) -> int:
     except RejoinderError as error:
         messages = error.messages if isinstance(error, UsageError) else [str(error)]
         for message in messages:
-            sys.stderr.write(f"rejoinder: {message}\n")
+            sys.stderr.write(f"rejoinder: {harmless(message)}\n")
         return error.exit_code
     except ModuleNotFoundError as error:
         # of an extra that is not installed, where nobody has said so in better words
@@ -176,6 +177,6 @@ def _run(arguments: list[str] | None) -> int:
         if not message:  # a verb without arguments: its help has been printed
             return 2
         help_command = f"{where.command_path if where else 'rejoinder'} --help"
-        sys.stderr.write(f"rejoinder: {message.rstrip('.')} (see {help_command})\n")
+        sys.stderr.write(f"rejoinder: {harmless(message).rstrip('.')} (see {help_command})\n")
         return 2
     return 0

@@ -115,7 +115,7 @@ def meta(
     problems += drawn_to_stdout(svg)
     if problems:
         raise UsageError(*problems)
-    check_output(svg, [items, scores])
+    check_output(svg, [items, scores, evaluator])
     check_strict(strict, evaluator is not None)
     replies = list(read_items(items))
     joined = join(replies, read_scores(scores), items_name=items, scores_name=scores)

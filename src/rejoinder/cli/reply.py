@@ -68,7 +68,7 @@ def reply(
     if as_references and JsonLines(contexts).once:
         complaints.append("--as-references reads the items twice: give a file, not a pipe")
     systems = _systems(system, seed, pool, complaints)
-    check_output(output, [contexts])
+    check_output(output, [contexts, pool])
     asked = read_contexts(contexts)
     said: dict[str, list[Replies]] = {}
     with open_output(output) as stream, _opened(pool, systems) as opened:

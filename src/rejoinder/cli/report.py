@@ -76,7 +76,7 @@ def report(
     from rejoinder.text.languages import language as known_language
 
     named = [name for name in (items, scores, curve) if name is not None]
-    check_output(output, named)
+    check_output(output, [*named, evaluator])
     options = {
         "--evaluator": evaluator,
         "--title": title,

@@ -67,11 +67,11 @@ def score(
     from rejoinder.metrics.request import notes, requests
     from rejoinder.metrics.summary import Summarizer
 
+    check_output(output, [items, evaluator])
     asked = requests(metric, language, evaluator)
     output = None if str(output) == "-" else output
     if json and output is None:
         raise UsageError("--json prints the summary to stdout, where the scores go: add -o FILE")
-    check_output(output, [items])
     source = JsonLines(items)
     summarizer = Summarizer(asked.item_metrics, resamples=resamples, seed=seed)
     kept: list[Item] = []

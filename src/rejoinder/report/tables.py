@@ -6,7 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 from rejoinder.meta.ranking import Ranking
 from rejoinder.metrics.base import Metric
@@ -17,11 +22,61 @@ MOST_PAIRS = 30
 """How many pairs of systems are printed."""
 
 
+NARROW, MOST_LINES = 24, 2
+"""A label is wrapped in a column as narrow as this only if it needs no more lines than that."""
+INDENT = 4
+"""Columns that numbers stand to the right of the label above them, where there is room."""
+HEAD = 3
+"""Lines above the first row: an empty one, the names of the columns, a rule."""
+LARGE = 1e7
+"""From here on a number is told by its first digits."""
+
+
 class PlainTable(Table):
-    """A table whose cells may hold anything that stands in somebody's data."""
+    """A table whose cells may hold anything that stands in somebody's data.
+
+    Where the numbers leave too little room for the labels, each label stands above its numbers:
+    a name that is broken in the middle of its words can't be read.
+    """
 
     def add_row(self, *cells: Any, **options: Any) -> None:
         super().add_row(*(printable(str(cell)) for cell in cells), **options)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if self._crowded(console, options.max_width):
+            yield from self._stacked(console, options)
+        else:
+            yield from super().__rich_console__(console, options)
+
+    def _crowded(self, console: Console, width: int) -> bool:
+        labels, *others = self.columns
+        if not others or not all(column.no_wrap for column in others):
+            return False
+        numbers = [max(cell_len(str(c)) for c in (x.header, *x.cells)) for x in others]
+        room = width - 2 - sum(n + 2 for n in numbers)
+        if not 0 < room < NARROW:
+            return room <= 0
+        texts = [Text(str(cell)) for cell in labels.cells]
+        words = [cell_len(word) for text in texts for word in text.plain.split()]
+        lines = [len(text.wrap(console, room)) for text in texts]
+        return max(words, default=0) > room or max(lines, default=0) > MOST_LINES
+
+    def _stacked(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        labels, *others = self.columns
+        numbers = Table(box=self.box, pad_edge=False, collapse_padding=True)
+        for column in others:
+            numbers.add_column(column.header, justify="right", no_wrap=True)
+        for row in zip(*(column.cells for column in others), strict=True):
+            numbers.add_row(*row)
+        lines = console.render_lines(numbers, options, pad=False)
+        free = options.max_width - Segment.get_line_length(lines[0])
+        indent = Segment(" " * min(free, INDENT))
+        for line in lines[:HEAD]:
+            yield from (indent, *line, Segment.line())
+        for label, line in zip(labels.cells, lines[HEAD:], strict=False):
+            yield Padding(Text(str(label), overflow="fold"), (0, 1), expand=False)
+            yield from (indent, *line, Segment.line())
+        yield Text("")
 
 
 def printable(text: str) -> str:
@@ -53,9 +108,11 @@ def wrapping(label: str) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """``.0604``, ``-.1263``, ``12.3000``; a dash for what is not known."""
+    """``.0604``, ``-.1263``, ``12.3000``, ``1.5e+08``; a dash for what is not known."""
     if value is None:
         return "–"
+    if abs(value) >= LARGE:
+        return f"{value:.{digits}g}"
     text = f"{value:.{digits}f}"
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 

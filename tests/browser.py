@@ -9,9 +9,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 INSTALL = "apt-get install -y --no-install-recommends chromium"
 FLAGS = [
@@ -37,7 +40,10 @@ def chromium() -> str:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """A browser that tests share; each opens pages of its own."""
+    """A browser that tests share; each opens pages of its own. One for all, since Playwright can be
+    started once in a process."""
+    from playwright.sync_api import sync_playwright
+
     path = chromium()
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=path, args=FLAGS)

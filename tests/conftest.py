@@ -1,4 +1,4 @@
-"""What all tests share: the folder of real data.
+"""What all tests share: the folder of real data, and a browser.
 
 Under CI the data must be there. Elsewhere, tests that need it are skipped with the reason, so
 that somebody without the data can still work on the project.
@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from browser import browser
+
+__all__ = ["browser"]
 
 # the first example of a test may wait for a kernel to be compiled, and machines are noisy
 settings.register_profile("patient", deadline=None)

@@ -24,8 +24,8 @@ ELSEWHERE = {
     "tour.md": "test_tour.py",
     "own-metric.md": "test_own_metric.py",
     "evaluator-study.md": "its recipe takes half an hour",
-    "report.md": "tests/report",
-    "demo.md": "tests/cli",
+    "report.md": "tests/cli/test_report.py",
+    "demo.md": "tests/cli/test_demo.py",
     "python.md": "tests/api/test_page.py",
 }
 """Pages whose examples other tests are about."""

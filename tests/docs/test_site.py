@@ -11,16 +11,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
+from browser import opened
 from rejoinder.registry import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--no-first-run"),
-)
-
 
 pytestmark = pytest.mark.xdist_group("docs-site")  # built once
 
@@ -133,22 +129,9 @@ def test_lists_and_tables_are_rendered(site: Path) -> None:
         assert not re.search(r"\n(- |\d\. |\|---|```)", prose), page
 
 
-def test_search_works_from_the_disk(site: Path) -> None:
+def test_search_works_from_the_disk(browser: Browser, site: Path) -> None:
     """Opened without a server, in a real browser, and without a single request to anywhere."""
-    if not CHROMIUM.exists():
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"{CHROMIUM} is missing")
-        pytest.skip(f"{CHROMIUM} is missing")
-    from playwright.sync_api import sync_playwright
-
-    asked: list[str] = []
-    wrong: list[str] = []
-    with sync_playwright() as browsers:
-        browser = browsers.chromium.launch(executable_path=str(CHROMIUM), args=list(FLAGS))
-        page = browser.new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.goto((site / "index.html").as_uri())
+    with opened(browser, (site / "index.html").as_uri()) as (page, complaints, asked):
         page.click("input.md-search__input")
         page.get_by_text("Type to start searching").wait_for(timeout=30_000)
         page.keyboard.type("winning rate")
@@ -156,7 +139,6 @@ def test_search_works_from_the_disk(site: Path) -> None:
         for name in ("pairs", "estimators"):
             link = page.locator(f'.md-search-result__link[href*="/{name}.html?h=winning"]')
             link.first.wait_for(timeout=30_000)
-        browser.close()
-    assert not wrong
-    assert asked
-    assert {url.partition(":")[0] for url in asked} <= {"file", "data", "blob", "about"}
+        assert not complaints
+        assert {url.partition(":")[0] for url in asked} <= {"file", "data", "blob", "about"}
+        assert any(url.endswith(".js") for url in asked)

@@ -10,6 +10,7 @@ import pytest
 import rejoinder
 from rejoinder.errors import DataError, UsageError
 from rejoinder.items import Item, Score
+from rejoinder.meta.curves import Point
 from rejoinder.meta.ranking import rank_values
 from rejoinder.report.page import findings as module
 from rejoinder.report.page.sample import choose
@@ -130,6 +131,10 @@ def test_without_ratings_there_is_a_sentence() -> None:
     assert found.people is None
     assert found.agreement.items is None
     assert "No item has ratings" in str(found.agreement.missing)
+    # a curve that was asked for is shown all the same: its ratings may be in another file
+    mean = {"spearman": 0.25, "pearson": 0.2}
+    points = [Point(n, 5, 20, mean, mean, mean) for n in (1, 2)]
+    assert "With more references" in page(items, scores(items), curves={"ruber": points}).decode()
 
 
 def test_many_rated_items_are_sampled_by_context(monkeypatch: pytest.MonkeyPatch) -> None:

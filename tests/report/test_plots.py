@@ -7,9 +7,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rejoinder.meta.curves import Point
+from rejoinder.report.page.people import curve_plots, curve_rows
 from rejoinder.report.plots.charts import Frame, Line, curve, histogram, labelled, scatter
 from rejoinder.report.plots.scales import Scale, shown
 from rejoinder.report.plots.strips import strip
@@ -21,11 +23,13 @@ values = st.lists(
 
 
 @given(values, st.integers(2, 8))
+@example([461764154.0, -374900073.0], 2)
 def test_an_axis_has_room_for_its_values_and_round_numbers(found: list[float], wanted: int) -> None:
     scale = Scale.over(found, wanted)
     assert all(-1e-9 <= scale(value) <= 1 + 1e-9 for value in found)
     assert all(scale.low <= tick + 1e-6 * abs(tick) for tick in scale.ticks)
-    assert 2 <= len(scale.ticks) <= max(wanted, 3) + 1
+    # where only one multiple of 5 is inside, as in (-4.9, 4.9), five of 2 may be
+    assert 2 <= len(scale.ticks) <= max(wanted, 4) + 1
 
 
 @given(values, st.integers(2, 8))
@@ -94,6 +98,14 @@ def test_plots_are_well_formed_and_say_what_they_show() -> None:
         assert root.attrib["aria-label"] == "what & why"
     assert "M46 208h0" in plots[0]  # left 46, and 250 - 42 from the top
     assert plots[2].count("<rect") == 1
+
+
+def test_a_curve_without_a_band_is_not_drawn() -> None:
+    """As somebody might write one by hand; the table has what there is."""
+    point = Point(1, 1, 3, {"spearman": 0.1}, {}, {})
+    (figure,) = curve_plots({"m": [point]})
+    assert "band" not in figure.svg
+    assert curve_rows({"m": [point]}) == [["m", "1", ".100 ", "– "]]
 
 
 def test_names_beside_marks_do_not_cover_each_other() -> None:

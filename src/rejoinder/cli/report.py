@@ -77,6 +77,8 @@ def report(
 
     named = [name for name in (items, scores, curve) if name is not None]
     check_output(output, [*named, evaluator])
+    if language is not None:
+        known_language(language)  # a wrong one is said before any work
     options = {
         "--evaluator": evaluator,
         "--title": title,

@@ -70,7 +70,6 @@ def browsable(
 ) -> Browsable:
     """As many items of the sample as fit."""
     texts, reasons, sources = Table(), Table(), Table()
-    systems = {name: number for number, name in enumerate(material.systems)}
     rows: list[tuple[int, list[Any]]] = []
     used = 0
     cut = False
@@ -80,7 +79,7 @@ def browsable(
         view = View.of(item, tokenizer)
         row = [
             item.id,
-            systems[item.system],
+            material.numbers[item.system],
             [texts.number(turn) for turn in item.context],
             texts.number(item.response),
             _units(item.response, view.reply.spans),
@@ -107,7 +106,7 @@ def browsable(
     rows.sort(key=lambda numbered: numbered[0])
     payload = {
         "metrics": material.metrics,
-        "systems": list(systems),
+        "systems": material.systems,
         "texts": texts.values,
         "reasons": reasons.values,
         "sources": sources.values,

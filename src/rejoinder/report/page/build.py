@@ -56,14 +56,14 @@ def build(findings: Findings, made: Made) -> dict[str, Any]:
         "keys": Markup("").join(key(number) for number in range(PALETTE * len(SHAPES))),
         "legend": [(key(n), name) for n, name in enumerate(material.systems[:MOST_SYSTEMS])],
         "ranks": [
-            ranks(placed, material.systems, large=placed is chosen)
+            ranks(placed, material.numbers, large=placed is chosen)
             for placed in findings.placed[:MOST_TABLES]
         ],
         "more_ranks": max(0, len(findings.placed) - MOST_TABLES),
         "more_orders": max(0, len(findings.placed) - MOST_ORDERS),
         "people_ranks": None
         if findings.people is None
-        else ranks(findings.people, material.systems),
+        else ranks(findings.people, material.numbers),
         "orders": every_order,
         "places": max((len(places) for _, places in every_order), default=0),
         "sets": _sets(findings),

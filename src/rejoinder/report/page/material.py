@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from rejoinder.errors import DataError, UsageError
 from rejoinder.items import Item, Score
@@ -66,10 +67,15 @@ class Material:
     def set_metrics(self) -> list[str]:
         return [name for name in self.joined.order if name not in self.joined.item_scores]
 
-    @property
+    @cached_property
     def systems(self) -> list[str]:
         """In the order of the items, which gives each its colour everywhere in the page."""
         return list(dict.fromkeys(item.system for item in self.items))
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each system in that order."""
+        return {name: number for number, name in enumerate(self.systems)}
 
 
 def gather(

@@ -101,7 +101,7 @@ def scatters(findings: Findings, names: Sequence[str]) -> list[Figure]:
     """Metric against people, as RUBER's Figures 4 and 5; jittered, or dots would hide dots."""
     joined = findings.agreement.joined
     systems = findings.material.systems
-    owner = np.array([systems.index(item.system) for item in joined.items])
+    owner = _owners(findings)
     chance = np.random.default_rng(findings.settings.seed)
     figures = []
     most = min(MOST_DOTS // max(1, len(names)), MOST_DOTS_A_PLOT)
@@ -128,6 +128,12 @@ def scatters(findings: Findings, names: Sequence[str]) -> list[Figure]:
             Figure(scatter(frame, jittered, scores[drawn], owner[drawn], systems), name, caption)
         )
     return figures
+
+
+def _owners(findings: Findings) -> NDArray[np.int64]:
+    """[items that agreement is computed over] the number of each one's system."""
+    numbers = findings.material.numbers
+    return np.array([numbers[item.system] for item in findings.agreement.joined.items], np.int64)
 
 
 def _noise(ratings: Floats) -> float:
@@ -158,7 +164,7 @@ def system_plots(findings: Findings, names: Sequence[str]) -> tuple[list[Figure]
     """Each system's average score against its average rating."""
     joined = findings.agreement.joined
     systems = findings.material.systems
-    owner = np.array([systems.index(item.system) for item in joined.items])
+    owner = _owners(findings)
     figures: list[Figure] = []
     columns: list[dict[int, tuple[float, float]]] = []
     for name in names:
@@ -217,7 +223,7 @@ def curve_plots(curves: Mapping[str, Sequence[Point]]) -> list[Figure]:
     for name, some in list(known.items())[:MOST_PLOTS]:
         lines = []
         for kind, (statistic, _) in enumerate(STATISTICS):
-            has = [p for p in some if statistic in p.mean]
+            has = [p for p in some if all(statistic in s for s in (p.mean, p.low, p.high))]
             x = [float(p.references) for p in has]
             of = [[getattr(p, side)[statistic] for p in has] for side in ("mean", "low", "high")]
             if has:

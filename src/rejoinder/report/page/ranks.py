@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -53,9 +53,8 @@ def interval(low: float | None, high: float | None, digits: int = 3) -> str:
     return f"[{shown(low, digits)},\N{NO-BREAK SPACE}{shown(high, digits)}]"
 
 
-def ranks(placed: Placed, systems: Sequence[str], *, large: bool = False) -> Ranks:
-    """A table with a plot in it, which all rows share the axis of."""
-    numbers = {name: number for number, name in enumerate(systems)}
+def ranks(placed: Placed, numbers: Mapping[str, int], *, large: bool = False) -> Ranks:
+    """A table with a plot in it, which all rows share the axis of; ``numbers`` are the systems'."""
     some = placed.systems[:MOST_SYSTEMS]
     ends = [end for row in some for end in (row.low, row.high, row.value)]
     scale = Scale.over(ends, 7 if large else 3)
@@ -126,7 +125,7 @@ class Place:
 
 def orders(findings: Findings) -> list[tuple[str, list[Place]]]:
     """Every metric's order of systems, best first; people's before all."""
-    numbers = {name: number for number, name in enumerate(findings.material.systems)}
+    numbers = findings.material.numbers
     every = ([findings.people] if findings.people else []) + findings.placed[:MOST_ORDERS]
     return [
         (

@@ -28,10 +28,6 @@ class Sample:
     chosen: list[int]
     of: int
 
-    @property
-    def whole(self) -> bool:
-        return len(self.chosen) == self.of
-
 
 def choose(material: Material, most: int, seed: int) -> Sample:
     """At most so many items; all of them, in the order of the file, if they are no more."""

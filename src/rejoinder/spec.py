@@ -15,7 +15,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -177,20 +177,7 @@ def build(spec: Spec, find: Callable[[str], type[T]]) -> T:
     """
     cls = find(spec.name)
     known, hints = parameters(cls), get_type_hints(cls)
-    problems: list[str] = []
-    values: dict[str, Any] = {}
-    for key, value in spec.params:
-        if key not in known:
-            problems.append(f"{spec.name} has no parameter '{key}': {did_you_mean(key, known)}")
-            continue
-        try:
-            values[key] = _convert(value, hints[key])
-        except (TypeError, ValueError):
-            problems.append(
-                f"{spec.name}: {key}={print_value(value)} is not {_describe(hints[key])}"
-            )
-    if problems:
-        raise UsageError(*problems)
+    values = converted(spec, {key: hints[key] for key in known})
     try:
         return cls(**values)
     except ValueError as error:
@@ -202,6 +189,25 @@ def build(spec: Spec, find: Callable[[str], type[T]]) -> T:
             if name not in values and f.default is MISSING and f.default_factory is MISSING
         ]
         raise UsageError(f"{spec.name} needs {', '.join(f'{m}=…' for m in missing)}") from None
+
+
+def converted(spec: Spec, hints: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters as the types that ``hints`` has for their names; UsageError otherwise."""
+    problems: list[str] = []
+    values: dict[str, Any] = {}
+    for key, value in spec.params:
+        if key not in hints:
+            problems.append(f"{spec.name} has no parameter '{key}': {did_you_mean(key, hints)}")
+            continue
+        try:
+            values[key] = _convert(value, hints[key])
+        except (TypeError, ValueError):
+            problems.append(
+                f"{spec.name}: {key}={print_value(value)} is not {_describe(hints[key])}"
+            )
+    if problems:
+        raise UsageError(*problems)
+    return values
 
 
 def _convert(value: Value, hint: Any) -> Any:

@@ -99,6 +99,7 @@ def test_expanding(tmp_path: Path) -> None:
         ((CONTEXTS, "the cat"), "replies: expected a list, one for each reply; got one text"),
         (([], []), "there are no replies"),
         (([[1]], ["a"]), r"reply 0: context\[0\]: expected text, got a whole number"),
+        (([None], ["a"]), "reply 0: context: expected a list, got null"),
         ((["a"], [None]), "reply 0: response: expected text, got null"),
         ((["a"], ["a"], None, "distinct"), "distinct judges sets of replies"),
         ((["a"], ["a"], None, "rubr"), "did you mean 'ruber'"),

@@ -94,6 +94,11 @@ def test_names_are_checked_and_may_be_unknown(run: Run, folder: Path) -> None:
     assert not (folder / "no.svg").exists()
     done = run(*ASKED, "--drop-annotator", "carless")
     assert b"--drop-annotator carless: did you mean 'careless'?" in done.stderr
+    done = run(*ASKED, "--distractor", "plant")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"--distractor plant: no reply is of this system: " in done.stderr
+    done = run(*ASKED, "--drop-bad", "--least-kappa", "-1", "--most-distractor", "1")
+    assert b"no annotator is bad: --drop-bad leaves nobody out" in done.stderr
     everyone = [f"--drop-annotator={name}" for name in ("ann", "bob", "cy", "careless", "once")]
     done = run(*ASKED, *everyone)
     assert done.returncode == 3

@@ -137,6 +137,9 @@ def test_two_processes(tmp_path: Path) -> None:
         (["log.txt", "-f", "dailydialog"], 3, "log.txt"),
         (["bad.parquet"], 3, "bad.parquet: "),
         (["few.parquet"], 3, "too few"),
+        (["log.tsv", "-f", "tsv"], 3, "log.tsv: no pair of utterance and response is left"),
+        (["few.parquet", "--set", "rater.form=vectors(often=0)"], 2, "often=0.0 is no share"),
+        (["few.parquet", "--set", "rater.form=vectors(spelling=a)"], 2, "spelling=a is not a"),
         (["few.parquet", "--preset", "huge"], 2, "unknown preset 'huge'"),
         (["few.parquet", "--language", "jp"], 2, "did you mean 'ja'"),
         (["few.parquet", "--set", "retrieval.q=3", "--set", "x"], 2, "--set x"),
@@ -153,6 +156,7 @@ def test_what_is_wrong_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "log.txt").write_text("no dialogue\n")
+    (tmp_path / "log.tsv").write_text("x\ty\n")
     (tmp_path / "bad.parquet").write_text("no pairs\n")
     write(tmp_path / "few.parquet", [r for r in dialogues(2) if r["dialogue_id"] == "d0"])
     preset = [] if "--preset" in arguments else ["--preset", "tiny"]

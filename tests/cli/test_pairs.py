@@ -260,6 +260,10 @@ def test_curve(run: Run, folder: Path) -> None:
             ["--drop-annotator an: did you mean 'ann'?"],
         ),
         (
+            ["fit", "candidates.jsonl", "a.jsonl", "--distractor", "plant"],
+            ["--distractor plant: no reply is of this system"],
+        ),
+        (
             ["fit", "candidates.jsonl", "a.jsonl", "--into", "tests.jsonl", "--per-annotator"],
             ["choose one"],
         ),

@@ -249,6 +249,11 @@ def test_wrong_options(bert: Path, tmp_path: Path) -> None:
     assert "not both" in wrong("vectors", model=str(bert), vectors=str(bert))
     assert "spelling needs word vectors" in wrong("vectors", model=str(bert), spelling=8)
     assert "not from 0 to 65536" in wrong("vectors", vectors=str(bert), spelling=-1)
+    assert "often=0.0 is no share" in wrong("vectors", vectors=str(bert), often=0)
+    assert "often=often is not a number" in wrong("vectors", vectors=str(bert), often="often")
+    assert "spelling=true is not a whole" in wrong("vectors", vectors=str(bert), spelling=True)
+    assert "hidden=wide is not a whole" in wrong("gru", hidden="wide")
+    assert "did you mean 'home'" not in wrong("vectors", nope=1)
     assert "has 2 layers" in wrong("encoder", model=str(bert), frozen=3)
     assert "16 or more" in wrong("encoder", model=str(bert), longest=8)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -156,10 +156,11 @@ def _items(
 def _record(
     number: int, context: str | Sequence[str], reply: str, good: str | References | None
 ) -> dict[str, Any]:
+    one = isinstance(context, str) or not isinstance(context, Iterable)
     known: References = [] if good is None else [good] if isinstance(good, str) else good
     return {
         "id": str(number),
-        "context": context if isinstance(context, str) else list(context),
+        "context": context if one else list(context),
         "response": reply,
         "references": [
             msgspec.structs.asdict(each) if isinstance(each, Reference) else each for each in known

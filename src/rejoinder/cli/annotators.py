@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
@@ -42,6 +42,17 @@ def wrong_limits(least_kappa: float, most_distractor: float) -> list[str]:
     if not -1 <= least_kappa <= 1:
         problems.append(f"--least-kappa must be from -1 to 1, got {least_kappa:g}")
     return problems
+
+
+def check_distractor(name: str, systems: Iterable[str]) -> None:
+    """Refuse a system of distractors that was named, and is not there."""
+    from rejoinder.spec import did_you_mean
+
+    known = sorted(set(systems))
+    if name != DISTRACTOR and name not in known:
+        raise UsageError(
+            f"--distractor {name}: no reply is of this system: {did_you_mean(name, known)}"
+        )
 
 
 def check_names(names: Sequence[str], there: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ from rejoinder.cli.annotators import (
     DropBadOption,
     LeastKappaOption,
     MostDistractorOption,
+    check_distractor,
     check_names,
     wrong_limits,
 )
@@ -121,6 +122,7 @@ def meta(
     joined = join(replies, read_scores(scores), items_name=items, scores_name=scores)
     settings = Settings(resamples, seed, statistic.value, human_system)
     names = drop_annotator or []
+    check_distractor(distractor, (reply.system for reply in replies))
     check_names(names, rating_table(replies)[0] if names else [])
     with naming(items):
         seen = _guarded(replies, evaluator, strict=strict)
@@ -161,6 +163,8 @@ def meta(
     if found.humans is not None:
         say(tables.annotator_facts(found.humans))
     _print_people(people, before, found.results)
+    if drop_bad and people.before.names and not people.bad:
+        say("no annotator is bad: --drop-bad leaves nobody out")
     for name, reason in found.refused.items():
         say(f"{name}: left out: {reason}")
     if found.unrated:

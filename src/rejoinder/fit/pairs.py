@@ -81,6 +81,12 @@ def gather(
     if logs:
         made = output.with_name(f"logs-{output.name}")
         notes += _from_logs(logs, made, settings, language, format, files, on_progress)
+        if not pq.read_metadata(made).num_rows:
+            raise DataError(
+                f"no pair of utterance and response is left of it, read as {format};"
+                f" 'rejoinder corpus' says what was left out and why",
+                path=", ".join(logs),
+            )
         tables.append((", ".join(logs), _read(str(made))))
     parts, split_by = [], []
     counts: Counter[str] = Counter()

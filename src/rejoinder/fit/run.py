@@ -80,7 +80,8 @@ class Run:
             (f"{RATER}.negatives", rater, rater.settings.negatives),
             (f"{SCORER}.hard", scorer, scorer.settings.hard),
         ):
-            check_options(part.form.name, dict(part.form.params))
+            own = {"vectors": OWN} if reads_own_vectors(part.form) else {}
+            check_options(part.form.name, {**dict(part.form.params), **own})
             if part.form.name != "vectors" and (by := sorted(BY_VECTOR & set(kinds))):
                 raise UsageError(
                     f"{name}: {', '.join(by)}: negatives by vector need the form vectors, not"

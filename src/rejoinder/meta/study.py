@@ -285,5 +285,8 @@ def _systems(
                     bots, name, whole, settings.resamples, settings.seed
                 )
         unscored = 0 if scores is None else int((np.isnan(scores) & ~np.isnan(units.human)).sum())
-        results.append(Result(name, "system", unscored, found, without_human))
+        equal = found.spearman.value is None and found.pearson.value is None
+        why = "the systems' averages are all equal, of their scores or of ratings"
+        undefined = why if equal else None
+        results.append(Result(name, "system", unscored, found, without_human, undefined=undefined))
     return results, refused

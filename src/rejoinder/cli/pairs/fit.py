@@ -17,6 +17,7 @@ from rejoinder.cli.annotators import (
     DropBadOption,
     LeastKappaOption,
     MostDistractorOption,
+    check_distractor,
     check_names,
     wrong_limits,
 )
@@ -90,6 +91,7 @@ def fit(
         raise UsageError(*problems)
     check_output(output, [candidates, *answers, *([into] if into else [])])
     items = read_candidates(candidates)
+    check_distractor(distractor, (item.system for item in items))
     everybody = read_comparisons(items, answers, strict=strict)
     check_names(drop_annotator or [], everybody.annotators)
     before = agreement(everybody, distractor)

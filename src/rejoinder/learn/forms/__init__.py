@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from rejoinder.errors import UsageError
 from rejoinder.learn.forms.base import FORMS, Form, form_class
-from rejoinder.spec import did_you_mean
+from rejoinder.spec import Spec, converted, did_you_mean
 
 if TYPE_CHECKING:
     from rejoinder.learn.material import Material
+
+PLACES = {"material", "work", "home"}
+"""What the caller gives to a form, not the settings."""
 
 
 def make_form(name: str, options: Mapping[str, Any], material: Material, work: Path) -> Form:
@@ -22,16 +25,24 @@ def make_form(name: str, options: Mapping[str, Any], material: Material, work: P
     or vectors, tokenizer and lower (vectors); model, frozen, longest (encoder). What is made on
     the way is kept in ``work``, for a call that is repeated.
     """
-    check_options(name, options)
-    return form_class(name).make(material, work, **options)
+    places = {key: value for key, value in options.items() if key in PLACES}
+    rest = {key: value for key, value in options.items() if key not in PLACES}
+    checked = check_options(name, rest)
+    return form_class(name).make(material, work, **checked, **places)
 
 
-def check_options(name: str, options: Mapping[str, Any]) -> None:
-    """UsageError unless there is such a form, and it takes these options."""
+def check_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as the form takes them; UsageError unless there is such a form, and it does."""
     if name not in FORMS:
         raise UsageError(f"unknown form '{name}': {did_you_mean(name, FORMS)}")
-    known = set(inspect.signature(form_class(name).make).parameters) - {"material", "work"}
+    form = form_class(name)
+    hints = get_type_hints(form.make, localns={"Material": Any})
+    known = set(inspect.signature(form.make).parameters) - PLACES
     if wrong := [key for key in options if key not in known]:
         raise UsageError(
             *(f"form {name} has no setting '{key}': {did_you_mean(key, known)}" for key in wrong)
         )
+    given = tuple((key, value) for key, value in options.items() if value is not None)
+    values = converted(Spec(f"form {name}", given), {key: hints[key] for key in known})
+    form.check(**values)
+    return values

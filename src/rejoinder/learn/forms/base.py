@@ -54,6 +54,11 @@ class Form(ABC):
     make: ClassVar[Callable[..., Form]]
     """``make(material, work, **options)``: a new form; the options are the kind's own."""
 
+    @classmethod
+    def check(cls, **options: Any) -> None:
+        """UsageError where it can be told without any work that ``make`` would refuse these."""
+        return
+
     @abstractmethod
     def contexts(self, contexts: Contexts, turns: int = 1) -> Prepared:
         """Contexts, of each of which only the last ``turns`` turns are read."""

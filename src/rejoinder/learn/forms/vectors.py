@@ -96,8 +96,15 @@ class VectorForm(Form):
         if model is not None:
             raise UsageError("form vectors: give a model or vectors, not both")
         spec = tokenizer if isinstance(tokenizer, Spec) else parse(tokenizer)
-        source = StaticVectors(vectors=vectors, tok=spec, lower=lower, often=often)
+        try:
+            source = StaticVectors(vectors=vectors, tok=spec, lower=lower, often=often)
+        except ValueError as error:
+            raise UsageError(f"form vectors: {error}") from None
         return cls(source if home is None else source.at(home), spelling)
+
+    @classmethod
+    def check(cls, **options: Any) -> None:
+        cls.make(**options)  # vectors are opened when the first text is read
 
     def sentences(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[n, d] vectors of length 1; zeros for a text that has none."""

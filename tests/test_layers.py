@@ -28,6 +28,7 @@ LAYERS = [
     {"fit", "report", "recipe"},
     {"api"},
     {"cli"},
+    {"__main__"},
 ]
 
 

@@ -381,3 +381,9 @@ def test_parts_where_nothing_or_little_can_be_scored(run: Run, metric: str) -> N
         done = run("score", "-", "-m", metric, "--parts", stdin=stdin, env=env)
         assert done.returncode == 0, done.stderr
         assert ["parts" in json.loads(line) for line in done.stdout.splitlines()] == parts
+
+
+def test_python_m() -> None:
+    done = subprocess.run([sys.executable, "-m", "rejoinder", "ls"], capture_output=True)
+    assert done.returncode == 0
+    assert b"bleu" in done.stdout

@@ -163,7 +163,9 @@ def meta(
     if found.humans is not None:
         say(tables.annotator_facts(found.humans))
     _print_people(people, before, found.results)
-    if drop_bad and people.before.names and not people.bad:
+    if drop_bad and not people.before.names:
+        say("annotators are unknown: no rating names who gave it, so none can be left out")
+    elif drop_bad and not people.bad:
         say("no annotator is bad: --drop-bad leaves nobody out")
     for name, reason in found.refused.items():
         say(f"{name}: left out: {reason}")
@@ -176,14 +178,13 @@ def _print_people(people: Sifted, before: Sequence[Result] | None, after: Sequen
     from rejoinder.meta.join import listed
     from rejoinder.report.annotators import agreement_line, annotators_table, before_after_table
 
-    if not people.before.names:
-        say("annotators are unknown: no rating names who gave it, so none can be left out")
-        return
     if people.bad or people.dropped:
         show(annotators_table(people.before.agreement, people.bad, "rating"))
     if before is None or people.after is None:
         if people.bad:
-            say(f"{len(people.bad):,} annotators are bad: --drop-bad leaves them out")
+            count = len(people.bad)
+            who = "1 annotator is bad" if count == 1 else f"{count:,} annotators are bad"
+            say(f"{who}: --drop-bad leaves out who is")
         return
     show(before_after_table(before, after))
     say(f"left out: {listed(people.dropped)}")

@@ -122,7 +122,7 @@ BAD = [
     (b'{"id": "b", "response": "x", "ratings": {"a": "2"}}\n', "2: ratings.*: expected a number"),
     (b'{"id": "b", "response": "x", "ratings": NaN}\n', "2: NaN and Infinity are not JSON"),
     (b'{"id": "b", "response": "x", "ratings": [1, NaN]}\n', "2: NaN and Infinity are not JSON"),
-    (b'{"id": "b", "response": "x", "ratings": 1e999}\n', "2: .*out of range"),
+    (b'{"id": "b", "response": "x", "ratings": 1e999}\n', "2: .*a number is too large"),
     (b'{"id": "b", "response": "x", "ratings": 1e16}\n', "2: ratings: expected numbers from -1e"),
     (b'{"id": "b", "response": "x", "ratings": [1, -1e300]}\n', "2: ratings: .*, got -1e.300"),
     (b'{"id": "b", "response": "x", "ratings": {"a": 2e15}}\n', "2: ratings: .*, got 2e.15"),

@@ -14,6 +14,7 @@ LEAST_KAPPA = 0.2
 """The limit of Gupta et al. 2019."""
 MOST_DISTRACTOR = 0.25
 DISTRACTOR = "distractor"
+NO_DISTRACTOR = "none"
 
 DropAnnotatorOption = Annotated[
     list[str] | None,
@@ -32,7 +33,8 @@ MostDistractorOption = Annotated[
     ),
 ]
 DistractorOption = Annotated[
-    str, typer.Option("--distractor", metavar="NAME", help="System of planted bad replies.")
+    str,
+    typer.Option("--distractor", metavar="NAME", help="System of planted bad replies, or none."),
 ]
 
 
@@ -49,7 +51,7 @@ def check_distractor(name: str, systems: Iterable[str]) -> None:
     from rejoinder.spec import did_you_mean
 
     known = sorted(set(systems))
-    if name != DISTRACTOR and name not in known:
+    if name not in (DISTRACTOR, NO_DISTRACTOR, *known):
         raise UsageError(
             f"--distractor {name}: no reply is of this system: {did_you_mean(name, known)}"
         )

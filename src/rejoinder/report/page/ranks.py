@@ -95,11 +95,9 @@ def _notes(placed: Placed, more: int) -> list[str]:
         )
     elif placed.order is not None:
         notes.append(f"Averages over {placed.order.contexts:,} contexts that all systems answered.")
-        if placed.order.left_out:
-            notes.append(
-                f"{placed.order.left_out:,} contexts are left out, because not every system has a"
-                " score there."
-            )
+        if left_out := placed.order.left_out:
+            which = "1 context is" if left_out == 1 else f"{left_out:,} contexts are"
+            notes.append(f"{which} left out, because not every system has a score there.")
     if more > 0:
         notes.append(f"{more:,} more systems are not listed.")
     return notes

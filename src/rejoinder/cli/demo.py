@@ -96,6 +96,7 @@ def demo(
         raise
     for table in _tables(output):
         show(table)
+    say("vbleu and single BLEU: of all replies together; the report averages single replies")
     say(f"The report: {output / 'report.html'} (open it in a browser)")
     if (output / "people.html").exists():
         say(f"Metrics and people: {output / 'people.html'}")

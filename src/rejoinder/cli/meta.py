@@ -183,8 +183,8 @@ def _print_people(people: Sifted, before: Sequence[Result] | None, after: Sequen
     if before is None or people.after is None:
         if people.bad:
             count = len(people.bad)
-            who = "1 annotator is bad" if count == 1 else f"{count:,} annotators are bad"
-            say(f"{who}: --drop-bad leaves out who is")
+            told = "1 annotator is bad" if count == 1 else f"{count:,} annotators are bad"
+            say(f"{told}: --drop-bad leaves out who is")
         return
     show(before_after_table(before, after))
     say(f"left out: {listed(people.dropped)}")

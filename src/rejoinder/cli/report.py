@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ from rejoinder.cli.common import (
     steps_progress,
 )
 from rejoinder.cli.evaluator import guard
+from rejoinder.errors import UsageError
 
 if TYPE_CHECKING:
     from rejoinder.items import Item
@@ -77,6 +79,8 @@ def report(
 
     named = [name for name in (items, scores, curve) if name is not None]
     check_output(output, [*named, evaluator])
+    if output is None and sys.stdout.isatty():
+        raise UsageError("the page would fill the terminal: give -o report.html")
     if language is not None:
         known_language(language)  # a wrong one is said before any work
     options = {

@@ -106,7 +106,11 @@ def study(joined: Joined, level: str, settings: Settings, *, differences: bool =
     names = [r.metric for r in results] if differences and level != "system" else []
     tested = _differences(units, names, settings)
     if not results:
-        raise DataError("; ".join(f"{name}: {reason}" for name, reason in refused.items()))
+        by_reason: dict[str, list[str]] = {}
+        for name, reason in refused.items():
+            by_reason.setdefault(reason, []).append(name)
+        said = (f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
+        raise DataError("; ".join(said))
     return Study(
         level,
         int(rated.sum()),

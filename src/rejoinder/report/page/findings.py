@@ -130,6 +130,8 @@ def _place(
 ) -> Placed:
     better = name == PEOPLE or higher_is_better(name)
     resamples, seed = settings.resamples, settings.seed
+    everyone = len({item.system for item in items})
+    items, values = _of_systems_with_values(items, values)
     try:
         order = rank_values(
             items,
@@ -139,7 +141,7 @@ def _place(
             resamples=resamples,
             seed=seed,
         )
-        return Placed(name, order.systems, order, None, better)
+        return Placed(name, order.systems, order, None, better, everyone - len(order.systems))
     except NotComparable as error:
         why_not = str(error)
     alone: list[Ranked] = []
@@ -156,7 +158,18 @@ def _place(
             continue
         alone += [replace(row, group="") for row in only.systems]
     alone.sort(key=lambda row: -row.value if better else row.value)
-    return Placed(name, alone, None, why_not, better, len(systems) - len(alone))
+    return Placed(name, alone, None, why_not, better, everyone - len(alone))
+
+
+def _of_systems_with_values(items: Sequence[Item], values: Floats) -> tuple[Sequence[Item], Floats]:
+    """A system without any value, such as people whose replies are the references, must not keep
+    the others from being compared."""
+    scored = ~np.isnan(values)
+    systems = {items[i].system for i in np.flatnonzero(scored).tolist()}
+    if not systems:
+        return items, values
+    theirs = [i for i, item in enumerate(items) if item.system in systems]
+    return [items[i] for i in theirs], values[theirs]
 
 
 def agree(material: Material, settings: Settings) -> Agreement:

@@ -98,6 +98,9 @@ def _notes(placed: Placed, more: int) -> list[str]:
         if left_out := placed.order.left_out:
             which = "1 context is" if left_out == 1 else f"{left_out:,} contexts are"
             notes.append(f"{which} left out, because not every system has a score there.")
+    if placed.unplaced and placed.systems:
+        which = "1 system" if placed.unplaced == 1 else f"{placed.unplaced:,} systems"
+        notes.append(f"Of {which} no reply could be scored: see Missing.")
     if more > 0:
         notes.append(f"{more:,} more systems are not listed.")
     return notes

@@ -135,11 +135,11 @@ def _by_ends(order: Order, surely: Sequence[Pair]) -> Phrase:
 
 
 def others(chosen: Placed, rest: Sequence[Placed]) -> Phrase:
-    """Whether the other metrics put the same system first."""
+    """Whether the other metrics put the same system first, of those that have a value for all."""
     if len(chosen.systems) < 2:
         return []
     best = chosen.systems[0].system
-    ranked = [each for each in rest if each.systems]
+    ranked = [each for each in rest if each.systems and not each.unplaced]
     different = [each for each in ranked if each.systems[0].system != best]
     if not different:
         said: Phrase = [("", "All other metrics put "), system(best), ("", " first too.")]

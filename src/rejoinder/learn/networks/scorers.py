@@ -102,6 +102,8 @@ class VectorScorer(Model):
         shared = views if spelling else 0
         self.judge = Perceptron((3 * views + 1) * dimensions + views + shared, wide, dropout)
         self.glance = nn.Linear(shared, 1, bias=False) if shared else None
+        if self.glance is not None:
+            nn.init.zeros_(self.glance.weight)  # few steps can't undo what chance has set
 
     def forward(self, contexts: Tensor, replies: Tensor) -> Tensor:
         """[n, views, dimensions] and [m, dimensions] → [m] scores before the sigmoid."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,12 @@ def test_small_reads_sentence_vectors_in_english_and_word_vectors_elsewhere() ->
     assert japanese.vectors.method == "fasttext"
     assert str(japanese.unreferenced.form) == "vectors(often=0.0001,spelling=2048)"
     # what the language does not change stays
-    assert english.unreferenced.settings == japanese.unreferenced.settings
+    assert (english.unreferenced.settings.closeness, japanese.unreferenced.settings.closeness) == (
+        0.5,
+        0.0,
+    )
+    plain = replace(english.unreferenced.settings, closeness=0.0)
+    assert plain == japanese.unreferenced.settings
 
 
 def test_paper_has_the_dimensions_of_the_paper() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import rejoinder
 from evaluators import make_evaluator, open_small
-from rejoinder.api import as_items
+from rejoinder.api import load
 from rejoinder.errors import UsageError
 from rejoinder.evaluator import Evaluator, open_evaluator
 from rejoinder.items import Item
@@ -62,7 +62,7 @@ def metric_of(spec: str, evaluator: Evaluator) -> ItemMetric:
     ],
 )
 def test_the_same_as_expanding_first(evaluator: Evaluator, spec: str, plain: str) -> None:
-    items = list(as_items(with_references(ITEMS)))
+    items = list(load(with_references(ITEMS)))
     within = rejoinder.score(items, spec, evaluator=evaluator.path, resamples=100)[spec]
     expanded = evaluator.expand(items)
     apart = rejoinder.score(expanded, plain, resamples=100)[plain]
@@ -97,7 +97,7 @@ def test_an_expansion_is_made_once_for_all_metrics(
 
 def test_leaks_of_the_whole_set_whatever_the_batches(evaluator: Evaluator) -> None:
     """The second item has the utterance of the pair that is nearest to the first one."""
-    known = list(as_items(with_references(ITEMS[:1])))
+    known = list(load(with_references(ITEMS[:1])))
     items = [*known, Item("9", "x", context=["More cheese, please"])]
     metric = metric_of("vbleu", evaluator)
     together = [r.values for _, (r,) in evaluate(items, [metric])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 from collections.abc import Iterator
@@ -39,17 +40,20 @@ def fill(folder: Path) -> None:
 
 
 def learn(folder: Path) -> None:
-    """Pairs, an index and an evaluator of the chats."""
-    pairs, more = str(folder / "pairs.parquet"), str(folder / "more.parquet")
-    chats = [str(folder / "chats.jsonl"), "--format", "messages"]
+    """Pairs, an index and an evaluator of the chats.
+
+    Files are named as seen from their folder: which dialogues are held out depends on the names.
+    """
+    chats = ["chats.jsonl", "--format", "messages"]
     quick = [part for change in QUICK for part in ("--set", change)]
-    for arguments in (
-        ["corpus", *chats, "-o", pairs],
-        ["corpus", str(folder / "more.jsonl"), "--format", "messages", "-o", more],
-        ["index", pairs, "--by", "encoder", "-o", str(folder / "pool")],
-        ["fit", *chats, *quick, "-o", str(folder / "evaluator")],
-    ):
-        assert run(arguments) == 0, arguments
+    with contextlib.chdir(folder):
+        for arguments in (
+            ["corpus", *chats, "-o", "pairs.parquet"],
+            ["corpus", "more.jsonl", "--format", "messages", "-o", "more.parquet"],
+            ["index", "pairs.parquet", "--by", "encoder", "-o", "pool"],
+            ["fit", *chats, *quick, "-o", "evaluator"],
+        ):
+            assert run(arguments) == 0, arguments
     (folder / "index").symlink_to(folder / "pool")
 
 

@@ -94,7 +94,8 @@ def test_each_metric_has_a_page(site: Path, name: str) -> None:
         assert part in text
     assert METRICS.make(name).signature().rpartition("|version")[0] in text.replace("&amp;", "&")
     told = text.partition("measured here")[2]
-    assert re.search(r"-?\.\d{2,3} \[-?\.\d\d, -?\.\d\d\]|curve|Not measured", told), told
+    figure = r"-?\.\d{2,3} (\[-?\.\d\d, -?\.\d\d\]|± \.\d{3})"
+    assert re.search(rf"{figure}|curve|Not measured", told), told
 
 
 def test_every_metric_has_a_use() -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rejoinder.encode.static.blocks import MappedMatrix
 from rejoinder.encode.static.vectors import Bools, Floats, Ints
+from rejoinder.text.tokenizers.base import starts_of
 
 
 class Ngrams:
@@ -38,10 +39,16 @@ class Ngrams:
         return mean_rows(self._matrix.array, buckets, starts, rows)
 
     def _buckets(self, words: Sequence[bytes]) -> tuple[Ints, Ints]:
-        from rejoinder.kernels.subwords import ngram_buckets
-
-        text: NDArray[np.uint8] = np.frombuffer(b"".join(words), np.uint8)
-        ends = np.cumsum([0, *map(len, words)]).astype(np.int64)
-        found = ngram_buckets(text, ends, self._shortest, self._longest, len(self._matrix.array))
+        found = buckets_of(words, self._shortest, self._longest, len(self._matrix.array))
         self._matrix.check(found[0])
         return found
+
+
+def buckets_of(
+    words: Sequence[bytes], shortest: int, longest: int, buckets: int
+) -> tuple[Ints, Ints]:
+    """The buckets of all n-grams of each word, end to end, and where each word's begin."""
+    from rejoinder.kernels.subwords import ngram_buckets
+
+    text: NDArray[np.uint8] = np.frombuffer(b"".join(words), np.uint8)
+    return ngram_buckets(text, starts_of(map(len, words)), shortest, longest, buckets)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rejoinder.kernels.subwords import ngram_buckets
+from rejoinder.encode.static.ngrams import buckets_of
 from rejoinder.retrieve.dense import StaticVectors
 
 SHORTEST, LONGEST = 2, 3
@@ -37,9 +37,7 @@ def spelled(texts: Sequence[str], source: StaticVectors, places: int) -> Any:
 def _written(words: Sequence[str], places: int) -> Any:
     """[words, places] the n-grams of each word."""
     encoded = [word.encode("utf-8", "replace") for word in words]
-    starts = np.cumsum([0, *map(len, encoded)]).astype(np.int64)
-    text = np.frombuffer(b"".join(encoded), np.uint8)
-    found, starts = ngram_buckets(text, starts, SHORTEST, LONGEST, 2 * places)
+    found, starts = buckets_of(encoded, SHORTEST, LONGEST, 2 * places)
     signs = (1 - 2 * (found % 2)).astype(np.float32)
     made = sparse.csr_matrix((signs, found // 2, starts), shape=(len(words), places))
     made.sum_duplicates()

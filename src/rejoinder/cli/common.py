@@ -1,9 +1,8 @@
-"""What the verbs share: the two streams, progress, tables, JSON."""
+"""What the verbs share: the two streams, tables, JSON."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -22,9 +21,25 @@ if TYPE_CHECKING:
 WIDTH = 80
 
 
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """Reads a number whose limits are too wide to stand in the help, which would have no column
+    left for words."""
+
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise typer.BadParameter(f"'{text}' is not a whole number") from None
+        if not least <= number <= most:
+            raise typer.BadParameter(f"{number} is not in the range {least}<=x<={most}")
+        return number
+
+    return parse
+
+
 def seeded(what: str, most: int = 2**63 - 1) -> Any:
     """``--seed``, with words on what it decides; some libraries take no large ones."""
-    return typer.Option("--seed", metavar="N", min=0, max=most, help=what)
+    return typer.Option("--seed", metavar="N", parser=whole(0, most), help=what)
 
 
 MetricsOption = Annotated[
@@ -48,7 +63,9 @@ LanguageOption = Annotated[
 SeedOption = Annotated[int, seeded("Seed of the resampling.")]
 ResamplesOption = Annotated[
     int,
-    typer.Option("--resamples", metavar="N", min=100, max=1_000_000, help="Bootstrap resamples."),
+    typer.Option(
+        "--resamples", metavar="N", parser=whole(100, 1_000_000), help="Bootstrap resamples."
+    ),
 ]
 
 
@@ -70,8 +87,16 @@ def harmless(message: str) -> str:
 
 
 def say(message: str) -> None:
-    """A message to the person at the terminal."""
-    console(stderr=True).print(harmless(message), soft_wrap=True)
+    """A message to the person at the terminal: in lines of whole words there, in one elsewhere,
+    where programs look for it. A long path or signature is never cut."""
+    out = console(stderr=True)
+    text = harmless(message)
+    if out.is_terminal:
+        import textwrap
+
+        lines = textwrap.TextWrapper(out.width, break_long_words=False, break_on_hyphens=False)
+        text = "\n".join(lines.fill(line) for line in text.split("\n"))
+    out.print(text, soft_wrap=True)
 
 
 def show(table: Table, *, stderr: bool = False) -> None:
@@ -91,70 +116,6 @@ def print_json(payload: Any) -> None:
     text = msgspec.json.format(encoded, indent=2)
     sys.stdout.buffer.write(text + b"\n")
     sys.stdout.buffer.flush()
-
-
-@contextlib.contextmanager
-def progress(what: str, fraction: Callable[[], float | None]) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, nothing elsewhere; call the result with the number of items done."""
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield lambda done: None
-        return
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[done]:>10,} items"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console(stderr=True),
-        transient=True,
-    )
-    with bar:
-        task = bar.add_task(what, total=None, done=0)
-
-        def advance(done: int) -> None:
-            share = fraction()
-            bar.update(
-                task,
-                total=None if share is None else 1.0,
-                completed=share or 0.0,
-                done=done,
-            )
-
-        yield advance
-
-
-@contextlib.contextmanager
-def pieces_progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar for work that comes in pieces, on a terminal; None elsewhere."""
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield None
-        return
-    from rich.progress import Progress
-
-    with Progress(console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-@contextlib.contextmanager
-def steps_progress() -> Iterator[Callable[[str], None]]:
-    """On a terminal, what is being done at the moment; call the result with each next thing."""
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield lambda what: None
-        return
-    from rich.text import Text
-
-    with console(stderr=True).status("") as status:
-        yield lambda what: status.update(Text(what))
 
 
 @contextlib.contextmanager

@@ -16,7 +16,6 @@ from rejoinder.cli.common import (
     SeedOption,
     naming,
     print_json,
-    progress,
     say,
     show,
 )
@@ -29,6 +28,7 @@ from rejoinder.cli.evaluator import (
     say_coverage,
     watched,
 )
+from rejoinder.cli.progress import progress
 
 if TYPE_CHECKING:
     from rejoinder.meta.ranking import Ranking

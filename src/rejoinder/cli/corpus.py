@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.common import (
-    JsonOption,
-    check_output,
-    check_place,
-    pieces_progress,
-    print_json,
-    say,
-    show,
-)
+from rejoinder.cli.common import JsonOption, check_output, check_place, print_json, say, show
+from rejoinder.cli.progress import pieces_progress
 from rejoinder.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:

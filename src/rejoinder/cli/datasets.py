@@ -25,12 +25,12 @@ def list_sets(json: JsonOption = False) -> None:
         return
     from rejoinder.report.tables import plain_table
 
-    table = plain_table("name", "what", "references", "licence")
+    table = plain_table("name", "what")
     table.columns[0].no_wrap = True
     for dataset in CATALOGUE.values():
-        table.add_row(
-            dataset.name, dataset.description, " ".join(dataset.references), dataset.licence
-        )
+        table.add_row(dataset.name, dataset.description)
+        table.add_row("", f"references: {', '.join(dataset.references)}")
+        table.add_row("", f"licence: {dataset.licence}")
     show(table)
 
 

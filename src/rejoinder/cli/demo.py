@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.common import WIDTH, say, show
+from rejoinder.cli.common import WIDTH, say, seeded, show
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -49,9 +49,7 @@ def demo(
     format: Annotated[
         str, typer.Option("--format", metavar="NAME", help="Of these logs; see 'ls'.")
     ] = "chitchat",
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Of what is drawn.")
-    ] = 0,
+    seed: Annotated[int, seeded("Of what is drawn.", 2**32 - 1)] = 0,
 ) -> None:
     """Judge four bots and people on real chats: from logs to a report.
 

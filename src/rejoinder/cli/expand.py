@@ -13,13 +13,13 @@ from rejoinder.cli.common import (
     LanguageOption,
     check_output,
     check_place,
-    pieces_progress,
     print_json,
     say,
     show,
 )
 from rejoinder.cli.evaluator import pool_in
 from rejoinder.cli.index import ByOption, SplitOption
+from rejoinder.cli.progress import pieces_progress
 from rejoinder.errors import UsageError
 
 MOST = 1000

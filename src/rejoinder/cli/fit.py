@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.common import JsonOption, pieces_progress, print_json, say, seeded, show
+from rejoinder.cli.common import JsonOption, print_json, say, seeded, show
+from rejoinder.cli.progress import pieces_progress
 from rejoinder.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:

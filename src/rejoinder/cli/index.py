@@ -7,14 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.common import (
-    JsonOption,
-    LanguageOption,
-    pieces_progress,
-    print_json,
-    say,
-    show,
-)
+from rejoinder.cli.common import JsonOption, LanguageOption, print_json, say, show
+from rejoinder.cli.progress import pieces_progress
 from rejoinder.errors import UsageError
 
 ByOption = Annotated[

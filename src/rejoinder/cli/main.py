@@ -43,6 +43,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    rich_markup_mode="markdown",  # which fills lines; the others keep the breaks of docstrings
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 app.command("fit")(fit.fit)

@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.common import (
-    JsonOption,
-    OutputOption,
-    check_output,
-    pieces_progress,
-    print_json,
-    say,
-    seeded,
-)
+from rejoinder.cli.common import JsonOption, OutputOption, check_output, print_json, say, seeded
+from rejoinder.cli.progress import pieces_progress
 from rejoinder.errors import RejoinderError, UsageError
 
 if TYPE_CHECKING:

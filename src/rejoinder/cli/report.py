@@ -17,9 +17,9 @@ from rejoinder.cli.common import (
     check_output,
     naming,
     say,
-    steps_progress,
 )
 from rejoinder.cli.evaluator import guard
+from rejoinder.cli.progress import steps_progress
 from rejoinder.errors import UsageError
 
 if TYPE_CHECKING:

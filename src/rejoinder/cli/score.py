@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
 from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,7 +21,6 @@ from rejoinder.cli.common import (
     check_output,
     naming,
     print_json,
-    progress,
     say,
     show,
 )
@@ -33,6 +35,7 @@ from rejoinder.cli.evaluator import (
     say_coverage,
     watched,
 )
+from rejoinder.cli.progress import progress
 
 if TYPE_CHECKING:
     from rejoinder.metrics.evaluate import Judged
@@ -57,7 +60,8 @@ def score(
     """Score replies with one or more metrics.
 
     Scores go to FILE and a summary to stdout; without -o, scores go to stdout and the summary
-    to stderr. Metrics that ask an evaluator (see 'rejoinder fit') need --evaluator.
+    to stderr. A terminal gets the summary only, unless -o - asks for more. Metrics that ask an
+    evaluator (see 'rejoinder fit') need --evaluator.
     """
     from rejoinder.errors import UsageError
     from rejoinder.io import JsonLines, open_output, read_items, write_jsonl
@@ -69,6 +73,7 @@ def score(
 
     check_output(output, [items, evaluator])
     asked = requests(metric, language, evaluator)
+    summary_only = output is None and sys.stdout.isatty()
     output = None if str(output) == "-" else output
     if json and output is None:
         raise UsageError("--json prints the summary to stdout, where the scores go: add -o FILE")
@@ -87,7 +92,7 @@ def score(
     with (
         read_twice(source) if evaluators else nullcontext(),
         naming(source.name),
-        open_output(output) as stream,
+        open_output(Path(os.devnull) if summary_only else output) as stream,
         progress("scoring", lambda: within[-1] if within else source.fraction) as advance,
     ):
         examined, seen = guard(read_items(source), evaluators, strict=strict)
@@ -115,6 +120,8 @@ def score(
         print_json(found)
     else:
         print_tables(asked, summaries, judged, stderr=output is None)
+        if summary_only:
+            say("the scores of each item: add -o FILE, or -o - to see them here")
 
 
 def print_tables(

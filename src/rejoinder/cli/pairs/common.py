@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.common import progress
+from rejoinder.cli.progress import progress
 from rejoinder.errors import DataError
 
 if TYPE_CHECKING:

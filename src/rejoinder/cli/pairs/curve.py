@@ -14,7 +14,6 @@ from rejoinder.cli.common import (
     draw,
     drawn_to_stdout,
     naming,
-    pieces_progress,
     print_json,
     seeded,
     show,
@@ -27,6 +26,7 @@ from rejoinder.cli.pairs.common import (
     read_comparisons,
     stdin_twice,
 )
+from rejoinder.cli.progress import pieces_progress
 from rejoinder.errors import UsageError
 
 

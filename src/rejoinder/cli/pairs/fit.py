@@ -21,15 +21,7 @@ from rejoinder.cli.annotators import (
     check_names,
     wrong_limits,
 )
-from rejoinder.cli.common import (
-    JsonOption,
-    OutputOption,
-    check_output,
-    pieces_progress,
-    print_json,
-    say,
-    show,
-)
+from rejoinder.cli.common import JsonOption, OutputOption, check_output, print_json, say, show
 from rejoinder.cli.pairs.common import (
     AnswersArgument,
     CandidatesArgument,
@@ -39,6 +31,7 @@ from rejoinder.cli.pairs.common import (
     stdin_twice,
     to_stdout,
 )
+from rejoinder.cli.progress import pieces_progress
 from rejoinder.errors import DataError, UsageError
 
 if TYPE_CHECKING:

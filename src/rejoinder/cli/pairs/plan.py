@@ -13,7 +13,6 @@ from rejoinder.cli.common import (
     OutputOption,
     check_output,
     not_shares,
-    pieces_progress,
     print_json,
     say,
     seeded,
@@ -26,6 +25,7 @@ from rejoinder.cli.pairs.common import (
     stdin_twice,
     to_stdout,
 )
+from rejoinder.cli.progress import pieces_progress
 from rejoinder.errors import UsageError
 
 if TYPE_CHECKING:

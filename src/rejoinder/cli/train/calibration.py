@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.common import SeedOption, check_output, naming, pieces_progress, progress, say
+from rejoinder.cli.common import SeedOption, check_output, naming, say
+from rejoinder.cli.progress import pieces_progress, progress
 from rejoinder.errors import DataError, MissingExtra
 
 if TYPE_CHECKING:

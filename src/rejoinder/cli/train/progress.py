@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from rejoinder.cli.common import console, say
+from rejoinder.cli.progress import duration, on_terminal
 
 if TYPE_CHECKING:
     from rejoinder.learn.progress import Progress
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def training_progress(what: str) -> Iterator[Callable[[Progress], None]]:
     """Training can take hours: also in a log file, a validation is worth a line."""
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if not on_terminal():
         yield lambda progress: say(_line(progress)) if progress.new_validation else None
         return
     from rich.progress import BarColumn, TextColumn
@@ -56,14 +55,4 @@ def _line(progress: Progress) -> str:
 def _pace(progress: Progress) -> str:
     if progress.speed is None or progress.left is None:
         return ""
-    return f"{progress.speed:.2f} steps/s, {_duration(progress.left)} left"
-
-
-def _duration(seconds: float) -> str:
-    """
-    >>> [_duration(s) for s in (5.2, 75, 3 * 3600 + 125)]
-    ['0:05', '1:15', '3:02:05']
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{progress.speed:.2f} steps/s, {duration(progress.left)} left"

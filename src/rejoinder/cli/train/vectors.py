@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.common import JsonOption, pieces_progress, print_json, say, seeded
+from rejoinder.cli.common import JsonOption, print_json, say, seeded, whole
+from rejoinder.cli.progress import pieces_progress
 from rejoinder.machine import cores
 
 
@@ -53,7 +54,9 @@ def vectors(
     ] = 10.0,
     buckets: Annotated[
         int,
-        typer.Option("--buckets", metavar="N", min=1, max=2**31 - 1, help="fastText: of n-grams."),
+        typer.Option(
+            "--buckets", metavar="N", parser=whole(1, 2**31 - 1), help="fastText: of n-grams."
+        ),
     ] = 200_000,
     seed: Annotated[int, seeded("Of all randomness.", 2**32 - 1)] = 0,
     threads: Annotated[

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -115,6 +118,27 @@ def test_shared_words() -> None:
     same = np.arange(2).repeat(50)
     others = draw(Negatives(examples(), ["words"]), same)
     assert not set(others.tolist()) & {0, 1}, "that one answers the same: a random one instead"
+
+
+def test_shared_words_are_drawn_alike_in_every_process() -> None:
+    """Words come from sets, whose order depends on the process: weights did, too."""
+    program = """
+import numpy as np
+from rejoinder.learn.batches import generator
+from rejoinder.learn.negatives import _sharing_words
+texts = [f"w{k % 7} x{k % 11} y{k % 13} z{k % 17}" for k in range(200)]
+print(_sharing_words(texts)(np.arange(200), generator(1)).tolist())
+"""
+    drawn = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in "123"
+    }
+    assert len(drawn) == 1
 
 
 def test_words_that_many_have_are_no_sign() -> None:

@@ -171,7 +171,7 @@ def _sharing_words(texts: Sequence[str]) -> Draw:
     pairs = [
         (known.setdefault(word, len(known)), row)
         for row, text in enumerate(texts)
-        for word in words_of(text)
+        for word in sorted(words_of(text))  # sets have another order in each process
     ]
     words, rows = np.array(pairs, np.int64).reshape(-1, 2).T
     counts = np.bincount(words, minlength=1)

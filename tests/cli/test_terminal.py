@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from fit.toy import QUICK, dialogues, write
 from rejoinder.cli import progress as shown
 from support import COMMAND
 
@@ -82,6 +83,20 @@ def test_help_leaves_room_for_words(verb: str) -> None:
     assert max(len(line) for line in lines) <= 80
     seed = next(line for line in lines if "--seed" in line)
     assert re.search(r"--seed +N +\w+ \w+", seed), seed
+
+
+def test_a_fit_draws_one_bar_after_the_other(tmp_path: Path) -> None:
+    """Texts are read in the midst of a network's training: two bars at once are an error."""
+    pairs = write(tmp_path / "pairs.parquet", dialogues(20))
+    changes = [*QUICK, "unreferenced.form=vectors(model=minilm)", "rater.training.epochs=1"]
+    code, lines = on_terminal(
+        "fit", str(pairs), "--preset", "tiny", "-o", str(tmp_path / "evaluator"),
+        *(word for change in changes for word in ("--set", change)), term="xterm",
+    )  # fmt: skip
+    seen = "\n".join(lines)
+    assert code == 0, seen
+    bars = ("indexing", "unreferenced: reading", "unreferenced ━", "measuring")
+    assert [seen.find(bar) >= 0 for bar in bars] == [True] * 4, seen
 
 
 def test_a_log_file_gets_a_line_now_and_then(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -123,6 +125,23 @@ def test_word_vectors_know_no_word_that_is_held_out(tmp_path: Path) -> None:
     learnt = b"".join(contents(vectors.folder).values())
     assert b"orchard" in learnt
     assert b"xylophone" not in learnt
+
+
+def test_reading_with_an_encoder_is_shown(tmp_path: Path) -> None:
+    """With an empty cache that takes minutes, in which a log file once said nothing."""
+    told: dict[str, list[tuple[int, int]]] = {}
+
+    @contextlib.contextmanager
+    def pieces(stage: str) -> Iterator[run.Pieces]:
+        yield lambda done, total: told.setdefault(stage, []).append((done, total))
+
+    path = write(tmp_path / "pairs.parquet", dialogues(20))
+    work = tmp_path / "work"
+    work.mkdir()
+    read = settings("unreferenced.form=vectors(model=minilm)", "unreferenced.training.epochs=1")
+    _ = run.Run([str(path)], work, read, None, [], run.Watch(pieces)).unreferenced
+    done, total = told["unreferenced: reading"][-1]
+    assert done == total > 0
 
 
 def test_the_folder_can_be_moved(fitted: Fitted, tmp_path: Path) -> None:

@@ -226,6 +226,8 @@ class Run:
 
         def make(folder: Path) -> None:
             form = self._form(part)
+            if is_first():
+                form.watch = lambda: self.watch.pieces(f"{name}: reading")
             with self.watch.training(name) as tell:
                 model, outcome = fit(self.material, form, part.settings, folder / TRAINING, tell)
             if not is_first():

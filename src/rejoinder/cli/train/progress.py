@@ -27,17 +27,21 @@ def training_progress(what: str) -> Iterator[Callable[[Progress], None]]:
         BarColumn(bar_width=20),
         TextColumn("{task.fields[now]}"),
     )
-    with Bar(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None, now="")
+    bar = Bar(*columns, console=console(stderr=True), transient=True)
+    task = bar.add_task(what, total=None, now="")
 
-        def show(progress: Progress) -> None:
-            if progress.new_validation:
-                bar.console.print(_line(progress), soft_wrap=True)
-            loss = "" if progress.loss is None else f"loss {progress.loss:.3f}, "
-            now = f"{progress.step:,} of {progress.total:,} steps, {loss}{_pace(progress)}"
-            bar.update(task, completed=progress.step, total=progress.total, now=now)
+    def show(progress: Progress) -> None:
+        bar.start()  # not before: the texts that are read first have a bar of their own
+        if progress.new_validation:
+            bar.console.print(_line(progress), soft_wrap=True)
+        loss = "" if progress.loss is None else f"loss {progress.loss:.3f}, "
+        now = f"{progress.step:,} of {progress.total:,} steps, {loss}{_pace(progress)}"
+        bar.update(task, completed=progress.step, total=progress.total, now=now)
 
+    try:
         yield show
+    finally:
+        bar.stop()
 
 
 def _line(progress: Progress) -> str:

@@ -11,6 +11,7 @@ import importlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -24,6 +25,8 @@ from rejoinder.learn.settings import RaterSettings, ScorerSettings
 
 Ints = NDArray[np.int64]
 Contexts = Sequence[Sequence[str]]
+Watch = Callable[[], AbstractContextManager[Callable[[int, int], None] | None]]
+"""Opened while texts are read; gives what is told how many of how many are done."""
 
 FILE = "form.json"
 FORMAT = 1
@@ -50,6 +53,9 @@ class Form(ABC):
     """A way to read texts, with the networks that read them so."""
 
     name: ClassVar[str]
+
+    watch: Watch = staticmethod(nullcontext)
+    """How reading is shown, where it takes long."""
 
     make: ClassVar[Callable[..., Form]]
     """``make(material, work, **options)``: a new form; the options are the kind's own."""

@@ -108,7 +108,8 @@ class VectorForm(Form):
 
     def sentences(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[n, d] vectors of length 1; zeros for a text that has none."""
-        return self.source.encode(list(texts))
+        with self.watch() as advance:
+            return self.source.encode(list(texts), advance)
 
     def contexts(self, contexts: Contexts, turns: int = 1) -> Dense:
         """Views of each context: its last turn, its last two, and so on. One that has fewer

@@ -11,7 +11,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "rejoinder"
 
 # each layer may import itself and what stands before it
 LAYERS = [
-    {"version", "machine", "verb"},
+    {"version", "machine", "verb", "progress"},
     {"errors"},
     {"spec", "items"},
     {"io", "registry"},

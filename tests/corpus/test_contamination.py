@@ -126,5 +126,5 @@ def test_damaged_pages_are_found(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[20:2000] = bytes(1980)
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"a\.parquet: .*utterance"):
+    with pytest.raises(DataError, match=r"a\.parquet: .*a damaged one"):
         list(last_turns(str(path)))

@@ -23,6 +23,7 @@ from rejoinder.items import Item
 from rejoinder.learn.folder import only_run
 from rejoinder.learn.material import read_material
 from rejoinder.learn.training import Diverged
+from rejoinder.progress import Progress
 from rejoinder.retrieve.base import make_retriever
 
 
@@ -132,7 +133,7 @@ def test_reading_with_an_encoder_is_shown(tmp_path: Path) -> None:
     told: dict[str, list[tuple[int, int]]] = {}
 
     @contextlib.contextmanager
-    def pieces(stage: str) -> Iterator[run.Pieces]:
+    def pieces(stage: str) -> Iterator[Progress]:
         yield lambda done, total: told.setdefault(stage, []).append((done, total))
 
     path = write(tmp_path / "pairs.parquet", dialogues(20))

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from rejoinder.corpus.pairs_file import open_pairs
 from rejoinder.errors import DataError
 from rejoinder.io import read_items
 from rejoinder.kernels.shingles import gram_sets, nearest
@@ -89,27 +90,15 @@ def last_turns(path: str) -> Iterator[str]:
 
 
 def _utterances(path: str) -> Iterator[str]:
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path) as file:
-            if COLUMN not in file.schema_arrow.names:
-                raise DataError(f"has no column {COLUMN}; expected pairs or items", path=path)
-            kind = file.schema_arrow.field(COLUMN).type
-            if kind not in (pa.string(), pa.large_string()):
-                raise DataError(f"column {COLUMN}: expected texts, found {kind}", path=path)
-            for batch in file.iter_batches(columns=[COLUMN]):
-                batch.validate(full=True)
-                if batch.column(COLUMN).null_count:
-                    raise DataError(f"column {COLUMN}: a text is missing (NULL)", path=path)
-                yield from batch.column(COLUMN).to_pylist()
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise DataError(
-            f"not a Parquet file, or a damaged one ({reason}); expected pairs with the column"
-            f" {COLUMN}",
-            path=path,
-        ) from None
+    with open_pairs(path, [COLUMN]) as file:
+        kind = file.schema_arrow.field(COLUMN).type
+        if kind not in (pa.string(), pa.large_string()):
+            raise DataError(f"column {COLUMN}: expected texts, found {kind}", path=path)
+        for batch in file.iter_batches(columns=[COLUMN]):
+            batch.validate(full=True)
+            if batch.column(COLUMN).null_count:
+                raise DataError(f"column {COLUMN}: a text is missing (NULL)", path=path)
+            yield from batch.column(COLUMN).to_pylist()
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,9 @@ from rejoinder.corpus.sift import Sifting
 from rejoinder.corpus.split import Split
 from rejoinder.corpus.threads import Threads
 from rejoinder.engine import Engine, open_engine
-from rejoinder.engine.base import Progress
 from rejoinder.errors import DataError
 from rejoinder.io import open_output, open_stdin
+from rejoinder.progress import Progress
 from rejoinder.version import __version__
 
 NAMED = pa.schema([PAIRS.field(name) for name in PAIRS.names if name not in ("responses", "split")])

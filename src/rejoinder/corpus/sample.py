@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rejoinder.corpus.pairs_file import open_pairs
 from rejoinder.corpus.schema import PAIRS
@@ -43,7 +42,7 @@ def _rows(path: str) -> int:
 def _chosen(paths: Sequence[str], chosen: np.ndarray) -> Iterator[pa.RecordBatch]:
     start = 0
     for path in paths:
-        with pq.ParquetFile(path) as file:
+        with open_pairs(path, PAIRS.names) as file:
             for batch in file.iter_batches(ROWS, columns=PAIRS.names):
                 mask = pa.array(chosen[start : start + batch.num_rows])
                 start += batch.num_rows

@@ -52,9 +52,9 @@ from rejoinder.engine.tables import conform, plain, write_rows
 from rejoinder.errors import RejoinderError, ResourceError, UsageError
 from rejoinder.io import open_output
 from rejoinder.machine import locked
+from rejoinder.progress import Progress
 
 Function = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-Progress = Callable[[int, int], None]
 
 FEW = 512
 """A query with at most so many rows is taken for a list of jobs: each row is a piece."""

@@ -6,7 +6,6 @@ Nothing here needs a person's judgement: true replies are told from replies to s
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,8 @@ from rejoinder.items import Item, Reference
 from rejoinder.learn.batches import generator
 from rejoinder.learn.material import Examples, Material
 from rejoinder.meta.roc import auc, recall_at_1
+from rejoinder.progress import Progress
 
-Progress = Callable[[int, int], None]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

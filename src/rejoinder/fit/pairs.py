@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,12 +24,12 @@ from rejoinder.fit.stages import write_json
 from rejoinder.io import file_digest, open_output
 from rejoinder.learn.material import Material
 from rejoinder.learn.pairs import read_pairs, split_rows
+from rejoinder.progress import Progress
 from rejoinder.text.languages import language as known_language
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Progress = Callable[[int, int], None]
 
 TRAIN, HELD_OUT = "train", "validation"
 FOREIGN_SHARE = 0.05

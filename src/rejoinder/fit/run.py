@@ -25,6 +25,7 @@ from rejoinder.fit.stages import Stage, run_stage, write_json
 from rejoinder.learn.processes import is_first
 from rejoinder.learn.settings import BY_VECTOR
 from rejoinder.learn.team import open_team
+from rejoinder.progress import Progress
 from rejoinder.retrieve.base import Retriever, make_retriever
 from rejoinder.retrieve.dense import OWN, OWN_FOLDER, SentenceVectors, StaticVectors
 from rejoinder.retrieve.folder import MANIFEST as INDEX_MANIFEST
@@ -35,10 +36,9 @@ from rejoinder.text.languages import language as known_language
 if TYPE_CHECKING:
     from rejoinder.learn.forms.base import Form
     from rejoinder.learn.material import Material
-    from rejoinder.learn.progress import Progress
+    from rejoinder.learn.progress import Progress as Training
     from rejoinder.learn.training import Outcome
 
-Pieces = Callable[[int, int], None]
 PAIRS = "pairs.parquet"
 TRAINING = "training"
 
@@ -47,8 +47,8 @@ TRAINING = "training"
 class Watch:
     """How a run is shown: each gives, for the name of a stage, what is told how far it is."""
 
-    pieces: Callable[[str], AbstractContextManager[Pieces | None]] = lambda stage: nullcontext()
-    training: Callable[[str], AbstractContextManager[Callable[[Progress], None] | None]] = (
+    pieces: Callable[[str], AbstractContextManager[Progress | None]] = lambda stage: nullcontext()
+    training: Callable[[str], AbstractContextManager[Callable[[Training], None] | None]] = (
         lambda stage: nullcontext()
     )
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.errors import DataError, MissingExtra
+from rejoinder.corpus.pairs_file import open_pairs
+from rejoinder.errors import DataError
 from rejoinder.io import file_digest
 from rejoinder.learn.batches import generator
 
@@ -91,28 +92,13 @@ def read_material(path: Path, *, sample: int | None = None, seed: int = 0) -> Ma
 
 def read_pairs(path: Path, needed: Sequence[str], welcome: Sequence[str] = ()) -> pa.Table:
     """Columns of a file of pairs; those that are only ``welcome`` may be missing."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise MissingExtra("pairs are Parquet files: pip install pyarrow") from None
     name = str(path)
-    try:
-        with pq.ParquetFile(path) as file:
-            there = file.schema_arrow.names
-            if missing := [column for column in needed if column not in there]:
-                raise DataError(f"has no column {' or '.join(missing)}; expected pairs", path=name)
-            table = file.read([*needed, *(column for column in welcome if column in there)])
-            table.validate(full=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower().partition(":")[0]
-        raise DataError(f"cannot be read: {reason}", path=name) from None
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise DataError(
-            f"not a Parquet file, or a damaged one ({str(error).splitlines()[0]});"
-            " expected pairs, as 'rejoinder corpus' writes them",
-            path=name,
-        ) from None
+    with open_pairs(path, needed) as file:
+        there = file.schema_arrow.names
+        table = file.read([*needed, *(column for column in welcome if column in there)])
+        table.validate(full=True)
+    import pyarrow as pa  # now that it is known to be there
+
     texts = (pa.string(), pa.large_string())
     for number, column in enumerate(table.column_names):
         kind = table.schema.field(column).type

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from rejoinder.errors import MissingExtra, UsageError
-from rejoinder.retrieve.base import Hits, Ints, Mask, Progress, Queries, hits_of
+from rejoinder.progress import Progress
+from rejoinder.retrieve.base import Hits, Ints, Mask, Queries, hits_of
 from rejoinder.retrieve.scan import DenseIndex
 from rejoinder.retrieve.vectors import VectorFile, Vectors, blocks
 from rejoinder.spec import Spec, build, did_you_mean

@@ -10,7 +10,7 @@ none: such a row is never found, however few others there are.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.progress import Progress
 from rejoinder.registry import RETRIEVERS, TOKENIZERS
 from rejoinder.spec import Spec, parameters, parse, spec_of
 from rejoinder.text.languages import language
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-Progress = Callable[[int, int], None]
 
 UTTERANCE, RESPONSE, BOTH = "utterance", "response", "both"
 KEYS = {UTTERANCE: (UTTERANCE,), RESPONSE: (RESPONSE,), BOTH: (UTTERANCE, RESPONSE)}

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import UsageError
+from rejoinder.progress import Progress, part_of
 from rejoinder.retrieve.ann import Nearest, make_nearest
-from rejoinder.retrieve.base import BOTH, Index, Progress, Retriever, WordRetriever
+from rejoinder.retrieve.base import BOTH, Index, Retriever, WordRetriever
 from rejoinder.retrieve.vectors import VectorFile, Vectors, blocks, write_vectors
 from rejoinder.spec import Spec
 from rejoinder.text.tokens import Tokens
@@ -81,10 +82,7 @@ class VectorRetriever(Retriever):
         total = len(self.keys) * pool.size
         for number, key in enumerate(self.keys):
             path = folder / f"{key}.npy"
-
-            def told(done: int, _: int, before: int = number * pool.size) -> None:
-                if on_progress:
-                    on_progress(before + done, total)
+            told = part_of(on_progress, number * pool.size, total)
 
             def texts_from(row: int, key: str = key) -> Iterator[list[str]]:
                 return pool.keys(key, self, row)

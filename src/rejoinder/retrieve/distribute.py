@@ -22,12 +22,12 @@ import pyarrow as pa
 from rejoinder.engine import Engine
 from rejoinder.errors import UsageError
 from rejoinder.kernels.topk import Best
+from rejoinder.progress import Progress
 from rejoinder.retrieve.base import (
     Asked,
     Hits,
     Index,
     Mask,
-    Progress,
     Queries,
     Retriever,
     hits_of,

@@ -24,7 +24,8 @@ from rejoinder.engine import Engine, open_engine
 from rejoinder.errors import UsageError
 from rejoinder.io import JsonLines, open_output, read_items, write_jsonl
 from rejoinder.items import Item
-from rejoinder.retrieve.base import Hits, Mask, Progress, Queries, Retriever, make_retriever
+from rejoinder.progress import Progress
+from rejoinder.retrieve.base import Hits, Mask, Queries, Retriever, make_retriever
 from rejoinder.retrieve.folder import resume, working
 from rejoinder.retrieve.leaks import find_leaks
 from rejoinder.retrieve.pool import Pool, open_pool

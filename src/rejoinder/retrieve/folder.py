@@ -17,8 +17,9 @@ import msgspec
 
 from rejoinder.errors import DataError, RejoinderError, ResourceError, UsageError
 from rejoinder.machine import locked
+from rejoinder.progress import Progress
 from rejoinder.registry import RETRIEVERS
-from rejoinder.retrieve.base import Progress, Retriever
+from rejoinder.retrieve.base import Retriever
 from rejoinder.retrieve.pool import PAIRS, REPLIES, Pool, index_name, open_pool
 from rejoinder.version import __version__
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rejoinder.corpus.contamination import Fingerprint
-from rejoinder.retrieve.base import Mask, Progress
+from rejoinder.progress import Progress
+from rejoinder.retrieve.base import Mask
 
 if TYPE_CHECKING:
     from rejoinder.retrieve.pool import Pool

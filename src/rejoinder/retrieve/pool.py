@@ -19,17 +19,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.corpus.pairs_file import open_pairs
 from rejoinder.errors import DataError, MissingExtra, UsageError
-from rejoinder.retrieve.base import (
-    UTTERANCE,
-    Hits,
-    Index,
-    Ints,
-    Mask,
-    Progress,
-    Queries,
-    Retriever,
-)
+from rejoinder.progress import Progress
+from rejoinder.retrieve.base import UTTERANCE, Hits, Index, Ints, Mask, Queries, Retriever
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -258,23 +251,10 @@ def _read(path: str, split: str | None, schema: pa.Schema) -> Iterator[pa.Record
     """The wanted columns and rows of a Parquet file; whatever is wrong with it is said."""
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
-    try:
-        open(path, "rb").close()  # Arrow's own words are less plain
-        file = pq.ParquetFile(path)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise DataError(f"cannot be read: {reason}", path=path) from None
-    except pa.ArrowException:
-        raise DataError(
-            "not a Parquet file; expected pairs, as 'rejoinder corpus' writes them", path=path
-        ) from None
-    with file:
+    wanted = ["utterance", "response", *(["split"] if split is not None else [])]
+    with open_pairs(path, wanted) as file:
         names = set(file.schema_arrow.names)
-        wanted = ["utterance", "response", *(["split"] if split is not None else [])]
-        if missing := [name for name in wanted if name not in names]:
-            raise DataError(f"has no column {' or '.join(missing)}; expected pairs", path=path)
         if has_context := "context" in names:
             wanted.append("context")
         kept = row = 0

@@ -18,7 +18,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.retrieve.base import Asked, Index, Ints, Mask, Progress, Queries
+from rejoinder.progress import Progress
+from rejoinder.retrieve.base import Asked, Index, Ints, Mask, Queries
 from rejoinder.text.tokenizers.base import starts_of
 from rejoinder.text.tokens import Tokens
 

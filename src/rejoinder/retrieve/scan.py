@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rejoinder.retrieve.base import Asked, Index, Ints, Mask, Progress, Queries
+from rejoinder.progress import Progress
+from rejoinder.retrieve.base import Asked, Index, Ints, Mask, Queries
 from rejoinder.retrieve.vectors import VectorFile, Vectors, blocks
 
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.retrieve.base import Index, Progress, WordRetriever
+from rejoinder.progress import Progress, part_of
+from rejoinder.retrieve.base import Index, WordRetriever
 
 if TYPE_CHECKING:
     from rejoinder.retrieve.pool import Pool
@@ -50,7 +51,7 @@ class SparseRetriever(WordRetriever):
                 folder,
                 key,
                 self,
-                _stage(on_progress, number * pool.size, len(self.keys) * pool.size),
+                part_of(on_progress, number * pool.size, len(self.keys) * pool.size),
             )
             if empty:
                 notes[f"{key} without a word"] = empty
@@ -72,14 +73,6 @@ class SparseRetriever(WordRetriever):
     @abstractmethod
     def norms(self, segment: Segment, postings: Postings) -> Floats:
         """For each row of a segment what damps its counts."""
-
-
-def _stage(on_progress: Progress | None, before: int, total: int) -> Progress | None:
-    """Progress of a part of the work, told as progress of the whole."""
-    if on_progress is None:
-        return None
-    tell = on_progress
-    return lambda done, _: tell(before + done, total)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.retrieve.base import Progress
+from rejoinder.progress import Progress, part_of
 
 Vectors = NDArray[np.float32]
 Encode = Callable[[list[str], Progress | None], Vectors]
@@ -53,20 +53,12 @@ def write_vectors(
         if done == rows:
             return
         for texts in texts_from(done):
-            before = done
-            vectors = encode(texts, _counted(on_progress, before, rows))
+            vectors = encode(texts, part_of(on_progress, done, rows))
             file.write(np.ascontiguousarray(vectors, "<f4").data)
             file.flush()
             done += len(texts)
             if on_progress:
                 on_progress(done, rows)
-
-
-def _counted(on_progress: Progress | None, before: int, total: int) -> Progress | None:
-    if on_progress is None:
-        return None
-    tell = on_progress
-    return lambda done, _: tell(before + done, total)
 
 
 class VectorFile:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import UsageError
 from rejoinder.items import TURN_END
+from rejoinder.progress import Progress
 from rejoinder.registry import SYSTEMS
 from rejoinder.spec import Spec, parameters, parse, spec_of
 
@@ -32,7 +33,6 @@ EMPTY_TURN = "the last turn is empty"
 LARGEST_SEED = 2**63 - 1
 
 Mask = NDArray[np.bool_]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

@@ -53,13 +53,13 @@ def test_bad_files(tmp_path: Path) -> None:
     bad = tmp_path / "bad"
     for data, complaint in (
         (b"good\nbad \xff\n", r"bad:2: the line is not UTF-8"),
-        (b"PAR1 and no more", r"bad: is no sound Parquet file"),
+        (b"PAR1 and no more", r"bad: not a Parquet file, or a damaged one"),
     ):
         bad.write_bytes(data)
         with pytest.raises(DataError, match=complaint):
             texts(bad)
     pq.write_table(pa.table({"utterance": ["a"]}), bad)
-    with pytest.raises(DataError, match="bad: has no column 'response'; expected pairs"):
+    with pytest.raises(DataError, match="bad: has no column response; expected pairs"):
         texts(bad)
     with pytest.raises(DataError, match="cannot be read: no such file"):
         texts(tmp_path / "nothing")

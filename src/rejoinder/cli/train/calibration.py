@@ -10,7 +10,7 @@ import typer
 
 from rejoinder.cli.common import SeedOption, check_output, naming, say
 from rejoinder.cli.progress import pieces_progress, progress
-from rejoinder.errors import DataError, MissingExtra
+from rejoinder.corpus.pairs_file import open_pairs
 
 if TYPE_CHECKING:
     from rejoinder.io import JsonLines
@@ -87,14 +87,6 @@ def _texts(source: JsonLines) -> Iterator[str]:
 
 
 def _responses(path: str) -> Iterator[str]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise MissingExtra("pairs need pyarrow: pip install pyarrow") from None
-    try:
-        for batch in pq.ParquetFile(path).iter_batches(columns=["response"]):
+    with open_pairs(path, ["response"]) as file:
+        for batch in file.iter_batches(columns=["response"]):
             yield from (text for text in batch.column("response").to_pylist() if text)
-    except (OSError, KeyError, pa.ArrowException) as error:
-        reason = str(error).partition("\n")[0]
-        raise DataError(f"these are no pairs of rejoinder corpus ({reason})", path=path) from None

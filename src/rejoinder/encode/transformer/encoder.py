@@ -18,9 +18,9 @@ from rejoinder.encode.transformer.folder import ModelFolder
 from rejoinder.encode.transformer.network import Floats, Network
 from rejoinder.encode.transformer.pieces import Pieces, Split, open_pieces
 from rejoinder.errors import UsageError
+from rejoinder.progress import Progress
 
 Ints = NDArray[np.int64]
-Progress = Callable[[int, int], None]
 
 POOLINGS = ("mean", "cls")
 ARITHMETIC = 1

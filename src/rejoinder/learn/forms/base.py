@@ -22,10 +22,11 @@ from torch import Tensor
 from rejoinder.errors import DataError
 from rejoinder.learn.checkpoint import Model
 from rejoinder.learn.settings import RaterSettings, ScorerSettings
+from rejoinder.progress import Progress
 
 Ints = NDArray[np.int64]
 Contexts = Sequence[Sequence[str]]
-Watch = Callable[[], AbstractContextManager[Callable[[int, int], None] | None]]
+Watch = Callable[[], AbstractContextManager[Progress | None]]
 """Opened while texts are read; gives what is told how many of how many are done."""
 
 FILE = "form.json"

@@ -6,19 +6,19 @@ may have many responses. All token numbers stay in memory (4 bytes a token), the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.errors import DataError, MissingExtra
+from rejoinder.corpus.pairs_file import open_pairs
+from rejoinder.errors import DataError
 from rejoinder.io import JsonLines
+from rejoinder.progress import Progress
 from rejoinder.text.tokenizers.base import Tokenizer
 from rejoinder.text.tokens import Tokens
-
-Progress = Callable[[int, int], None]
 
 AT_ONCE = 20_000
 """Texts tokenized together."""
@@ -153,29 +153,18 @@ def _lines(path: str) -> Iterator[tuple[float, Sequence[str]]]:
 
 
 def _pairs(path: str) -> Iterator[tuple[float, Sequence[str]]]:
-    try:
+    with open_pairs(path, ["utterance", "response"]) as file:
         import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise MissingExtra("pairs need pyarrow: pip install pyarrow") from None
-    try:
-        with pq.ParquetFile(path) as file:
-            columns = set(file.schema_arrow.names)
-            for column in ("utterance", "response"):
-                if column not in columns:
-                    raise DataError(f"has no column '{column}'; expected pairs", path=path)
-            first = _said_first(file, columns)
-            done = 0
-            for batch in file.iter_batches(AT_ONCE, columns=["utterance", "response"]):
-                utterances = batch.column("utterance").filter(
-                    pa.array(first[done : done + batch.num_rows])
-                )
-                done += batch.num_rows
-                texts = [*utterances.to_pylist(), *batch.column("response").to_pylist()]
-                yield done / len(first), [text for text in texts if text]
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"is no sound Parquet file ({reason})", path=path) from None
+
+        first = _said_first(file, set(file.schema_arrow.names))
+        done = 0
+        for batch in file.iter_batches(AT_ONCE, columns=["utterance", "response"]):
+            utterances = batch.column("utterance").filter(
+                pa.array(first[done : done + batch.num_rows])
+            )
+            done += batch.num_rows
+            texts = [*utterances.to_pylist(), *batch.column("response").to_pylist()]
+            yield done / len(first), [text for text in texts if text]
 
 
 def _said_first(file: object, columns: set[str]) -> NDArray[np.bool_]:

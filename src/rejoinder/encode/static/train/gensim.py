@@ -6,7 +6,7 @@ same vectors as they come, so two runs differ a little.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from rejoinder.encode.static.train.corpus import Corpus
 from rejoinder.errors import MissingExtra
+from rejoinder.progress import Progress
 
-Progress = Callable[[int, int], None]
-"""n-grams of 3 to 6 characters, as in the paper of fastText."""
 SHORTEST, LONGEST = 3, 6
+"""n-grams of 3 to 6 characters, as in the paper of fastText."""
 
 
 def word2vec(

@@ -15,7 +15,6 @@ et al. 2011), and the order of all that depends on the texts and the seed only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
@@ -24,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import DataError
+from rejoinder.progress import Progress
 
-Progress = Callable[[int, int], None]
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int32]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,10 @@ from rejoinder.encode.static.train import gensim
 from rejoinder.encode.static.train.corpus import Corpus, read_texts
 from rejoinder.encode.static.train.glove import Glove
 from rejoinder.errors import DataError, UsageError
+from rejoinder.progress import Progress
 from rejoinder.registry import TOKENIZERS
 from rejoinder.text.tokenizers.base import Tokenizer
 
-Progress = Callable[[int, int], None]
 Floats = NDArray[np.float32]
 
 METHODS = ("glove", "word2vec", "fasttext")

@@ -33,7 +33,7 @@ def test_every_preset_is_ready_for_every_language(preset: str, language: str) ->
 def test_small_reads_sentence_vectors_in_english_and_word_vectors_elsewhere() -> None:
     english, japanese = (read_settings("small", code) for code in ("en", "ja"))
     assert english.vectors is None
-    assert str(english.unreferenced.form) == "vectors(model=minilm)"
+    assert str(english.unreferenced.form) == "vectors(model=minilm,asks=true)"
     assert japanese.vectors is not None
     assert japanese.vectors.method == "fasttext"
     assert str(japanese.unreferenced.form) == "vectors(often=0.0001,spelling=2048)"

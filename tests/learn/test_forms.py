@@ -44,16 +44,34 @@ def options(name: str, bert: Path) -> tuple[str, dict[str, Any]]:
         "spelling": (
             "vectors", {"vectors": str(bert), "tokenizer": "whitespace", "spelling": 64},
         ),
+        "asking": ("vectors", {"model": str(bert), "asks": True}),
         "encoder": ("encoder", {"model": str(bert), "longest": 32, "frozen": 1}),
     }[name]  # fmt: skip
 
 
-NAMES = ["gru", "sentences", "words", "spelling", "encoder"]
+NAMES = ["gru", "sentences", "words", "spelling", "asking", "encoder"]
 
 
 @pytest.fixture
 def form(request: pytest.FixtureRequest, bert: Path, tmp_path: Path) -> Form:
     return make_form(*options(request.param, bert), make_material(), tmp_path / "work")
+
+
+def test_who_asks_is_read(bert: Path, tmp_path: Path) -> None:
+    """One more place, 1 or -1, behind each view and each reply."""
+    asked = {"model": str(bert), "asks": True}
+    form = make_form("vectors", asked, make_material(), tmp_path / "work")
+    plain = make_form("vectors", {"model": str(bert)}, make_material(), tmp_path / "work")
+    contexts, replies = [["wa", "wb wc?"], ["wa wb? wc."]], ["wa?", "wa. wb", ""]
+    rows = np.arange(2)
+    found = form.contexts(contexts, 2).batch(rows)
+    assert torch.equal(found[..., :-1], plain.contexts(contexts, 2).batch(rows))
+    assert found[..., -1].tolist() == [[1, 1], [-1, -1]]
+    assert form.replies(replies).batch(np.arange(3))[:, -1].tolist() == [1, -1, -1]
+    (tmp_path / "saved").mkdir()
+    form.save(tmp_path / "saved")
+    again = Form.open(tmp_path / "saved")
+    assert torch.equal(again.contexts(contexts, 2).batch(rows), found)
 
 
 @pytest.mark.parametrize("form", NAMES, indirect=True)

@@ -57,6 +57,9 @@ def make(name: str) -> tuple[Model, list[Tensor]]:
         return VectorRater(DIMENSIONS, VIEWS, wide=32, layers=5), [u1, r1, u2, r2]
     if name == "spelling rater":
         return VectorRater(DIMENSIONS - 3, VIEWS, wide=32, layers=5, spelling=3), [u1, r1, u2, r2]
+    if name == "asking rater":
+        sizes = {"wide": 32, "layers": 5, "spelling": 3, "asks": True}
+        return VectorRater(DIMENSIONS - 4, VIEWS, **sizes), [u1, r1, u2, r2]
     if name == "cross rater":
         return CrossRater(bert(), **ends), tokens
     if name == "gru scorer":
@@ -65,11 +68,13 @@ def make(name: str) -> tuple[Model, list[Tensor]]:
         return VectorScorer(DIMENSIONS, VIEWS, wide=32), [u1, r1]
     if name == "spelling scorer":
         return VectorScorer(DIMENSIONS - 3, VIEWS, wide=32, spelling=3), [u1, r1]
+    if name == "asking scorer":
+        return VectorScorer(DIMENSIONS - 4, VIEWS, wide=32, spelling=3, asks=True), [u1, r1]
     return CrossScorer(bert(), **ends), tokens[:2]
 
 
-RATERS = ["gru rater", "vector rater", "spelling rater", "cross rater"]
-SCORERS = ["gru scorer", "vector scorer", "spelling scorer", "cross scorer"]
+RATERS = ["gru rater", "vector rater", "spelling rater", "asking rater", "cross rater"]
+SCORERS = ["gru scorer", "vector scorer", "spelling scorer", "asking scorer", "cross scorer"]
 
 
 def both(output: Tensor | tuple[Tensor, Tensor]) -> Tensor:
@@ -276,3 +281,24 @@ def test_frozen_layers_stay() -> None:
     assert not any("embeddings" in name or "layer.0" in name or "layer.1" in name for name in free)
     assert any("layer.2" in name for name in free)
     assert CrossScorer.build(model.config).config == model.config
+
+
+def test_a_question_wants_another_reply() -> None:
+    """Two turns about the same, one of which asks: only the sign tells which reply fits."""
+    turn, first, second = vectors(1, DIMENSIONS), vectors(2, DIMENSIONS), vectors(3, DIMENSIONS)
+    said, asked = torch.tensor([-1.0]), torch.tensor([1.0])
+    contexts = torch.stack([torch.cat([turn, said]), torch.cat([turn, asked])]).unsqueeze(1)
+    replies = torch.stack([torch.cat([reply, said]) for reply in (first, second, second, first)])
+    torch.manual_seed(0)
+    model = VectorScorer(DIMENSIONS, 1, wide=8, asks=True)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    truth = torch.zeros(2, dtype=torch.long)
+    for _ in range(200):
+        loss = torch.nn.functional.cross_entropy(model(contexts, replies).reshape(2, 2), truth)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 0.1  # without the sign, both contexts are one: no better than ln 2
+    blind = VectorScorer(DIMENSIONS, 1, wide=8)
+    scores = blind(contexts[..., :DIMENSIONS], replies[:, :DIMENSIONS]).reshape(2, 2)
+    torch.testing.assert_close(scores[0], scores[1].flip(0))

@@ -103,6 +103,8 @@ class ItemMetric(Metric):
 
     own_multireference: ClassVar[bool] = False
     """``stats`` reads all references of an item at once; needed for ``refs=all``."""
+    probability: ClassVar[bool] = False
+    """A value is the probability that a reply is a good one."""
     most_letters: ClassVar[int | None] = None
     """Items are worked on in pieces with about so many letters, where the vectors of a whole
     batch would be too large, or would take too long to show how far things are."""

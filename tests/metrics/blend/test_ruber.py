@@ -52,7 +52,7 @@ BLENDS = {
 def test_fixed_ranges(evaluator: Evaluator, blend: str) -> None:
     """(v - low) / (high - low), cut: 1, ½, 0 and ⅔, 1, 1."""
     expected = [BLENDS[blend](a, b) for a, b in ((1, 2 / 3), (0.5, 1), (0, 1))]
-    spec = f"ruber(ref=rouge-l(beta=1),blend={blend})"
+    spec = f"ruber(ref=rouge-l(beta=1),blend={blend},scale=plain)"
     assert score(spec, evaluator) == pytest.approx(expected)
     # nobody else's scores matter
     assert score(spec, evaluator, ITEMS[1:2]) == pytest.approx(expected[1:2])
@@ -62,13 +62,38 @@ def test_fixed_ranges(evaluator: Evaluator, blend: str) -> None:
 def test_ranges_of_the_set(evaluator: Evaluator, blend: str) -> None:
     """1, ½, 0 stay; 1/3, 3/4, 2/3 become 0, 1, 4/5."""
     expected = [BLENDS[blend](a, b) for a, b in ((1, 0), (0.5, 1), (0, 0.8))]
+    spec = f"ruber(ref=rouge-l(beta=1),blend={blend},norm=set,scale=plain)"
+    assert score(spec, evaluator) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("blend", BLENDS)
+def test_odds(evaluator: Evaluator, blend: str) -> None:
+    """Of the set: ln(1/2), ln 3, ln 2 become 0, 1 and 2 ln 2 / ln 6. Fixed: the range from 0 to ½
+    is cut to .001 and has -ln 999 and 0; ⅓ has -ln 2, the others lie above."""
+    third = 2 * math.log(2) / math.log(6)
+    expected = [BLENDS[blend](a, b) for a, b in ((1, 0), (0.5, 1), (0, third))]
     spec = f"ruber(ref=rouge-l(beta=1),blend={blend},norm=set)"
     assert score(spec, evaluator) == pytest.approx(expected)
+    first = 1 - math.log(2) / math.log(999)
+    expected = [BLENDS[blend](a, b) for a, b in ((1, first), (0.5, 1), (0, 1))]
+    assert score(f"ruber(ref=rouge-l(beta=1),blend={blend})", evaluator) == pytest.approx(expected)
+
+
+def test_only_probabilities_have_odds(evaluator: Evaluator) -> None:
+    """rouge-l and wer also lie from 0 to 1 here, but say nothing of chance."""
+    for norm in ("fixed", "set"):
+        specs = [
+            f"ruber(ref=rouge-l(beta=1),unref=wer,norm={norm},scale={scale})"
+            for scale in ("odds", "plain")
+        ]
+        assert score(specs[0], evaluator) == score(specs[1], evaluator)
+    with pytest.raises(UsageError, match="scale=log is not one of odds, plain"):
+        make_metric("ruber(scale=log)")
 
 
 def test_a_blend_of_blends(evaluator: Evaluator) -> None:
     """The inner one has 1, ½, 0 and ⅔, 1, 1 (see above), and no range but 0 to 1."""
-    inner = "ruber(ref=rouge-l(beta=1))"
+    inner = "ruber(ref=rouge-l(beta=1),scale=plain)"
     inside = [(1 + 2 / 3) / 2, 0.75, 0.5]
     found = score(f"ruber(ref=rouge-l(beta=1),unref={inner})", evaluator)
     outside = [1, 0.5, 0]
@@ -76,7 +101,7 @@ def test_a_blend_of_blends(evaluator: Evaluator) -> None:
 
 
 def test_the_set_comes_in_one_batch(evaluator: Evaluator) -> None:
-    spec = "ruber(ref=rouge-l(beta=1),norm=set)"
+    spec = "ruber(ref=rouge-l(beta=1),norm=set,scale=plain)"
     asked = requests([spec, "rouge-l"], evaluator=str(evaluator.path))
     batches = list(evaluate(iter(ITEMS), asked.item_metrics, batch_size=1))
     assert [len(items) for items, _ in batches] == [3]

@@ -30,6 +30,7 @@ from rejoinder.learn.settings import RaterSettings, ScorerSettings
 from rejoinder.retrieve.base import make_retriever
 from rejoinder.retrieve.dense import SentenceVectors, StaticVectors, VectorRetriever
 from rejoinder.spec import Spec, parse
+from rejoinder.text.asking import asks
 
 MOST_PLACES = 65_536
 
@@ -39,7 +40,7 @@ class Dense:
     """Prepared texts: the vectors of distinct texts, and which of them each row has."""
 
     vectors: Tensor
-    """[distinct, d]"""
+    """[distinct, d], and whether the text asks something, if anybody reads that"""
     rows: Ints
     """[n] or [n, views]"""
     spelled: Any = None
@@ -64,12 +65,12 @@ class VectorForm(Form):
 
     name: ClassVar[str] = "vectors"
 
-    def __init__(self, source: VectorRetriever, spelling: int = 0) -> None:
+    def __init__(self, source: VectorRetriever, spelling: int = 0, asks: bool = False) -> None:
         if spelling and not isinstance(source, StaticVectors):
             raise UsageError("form vectors: spelling needs word vectors, not a model")
         if not 0 <= spelling <= MOST_PLACES:
             raise UsageError(f"form vectors: spelling={spelling} is not from 0 to {MOST_PLACES}")
-        self.source, self.spelling = source, spelling
+        self.source, self.spelling, self.asks = source, spelling, asks
 
     @classmethod
     def make(
@@ -83,16 +84,18 @@ class VectorForm(Form):
         lower: bool = True,
         often: float | None = None,
         spelling: int = 0,
+        asks: bool = False,
         home: Path | None = None,
     ) -> VectorForm:
         """Sentence vectors of an encoder (``model``), or averages of word vectors.
 
         ``vectors="evaluator"`` are those in the folder ``vectors`` beside ``home``, the folder
         where the network is going to be saved: they can be moved together. ``often`` is as in
-        the retriever; ``spelling`` is the number of places for how words are written, 0 for none.
+        the retriever; ``spelling`` is the number of places for how words are written, 0 for none;
+        with ``asks``, networks are told which texts ask something.
         """
         if vectors is None:
-            return cls(SentenceVectors(model=model or DEFAULT_MODEL), spelling)
+            return cls(SentenceVectors(model=model or DEFAULT_MODEL), spelling, asks)
         if model is not None:
             raise UsageError("form vectors: give a model or vectors, not both")
         spec = tokenizer if isinstance(tokenizer, Spec) else parse(tokenizer)
@@ -100,7 +103,7 @@ class VectorForm(Form):
             source = StaticVectors(vectors=vectors, tok=spec, lower=lower, often=often)
         except ValueError as error:
             raise UsageError(f"form vectors: {error}") from None
-        return cls(source if home is None else source.at(home), spelling)
+        return cls(source if home is None else source.at(home), spelling, asks)
 
     @classmethod
     def check(cls, **options: Any) -> None:
@@ -133,6 +136,7 @@ class VectorForm(Form):
             settings.wide,
             settings.dropout,
             self.spelling,
+            self.asks,
         )
 
     def rater(self, settings: RaterSettings) -> Model:
@@ -143,6 +147,7 @@ class VectorForm(Form):
             settings.layers,
             settings.dropout,
             self.spelling,
+            self.asks,
         )
 
     @property
@@ -150,7 +155,7 @@ class VectorForm(Form):
         return self.source.depends
 
     def plain(self) -> dict[str, Any]:
-        return {"by": str(self.source), "spelling": self.spelling}
+        return {"by": str(self.source), "spelling": self.spelling, "asks": self.asks}
 
     def _save_files(self, folder: Path) -> None:
         """Vectors are found by their name."""
@@ -160,11 +165,14 @@ class VectorForm(Form):
         source = make_retriever(record["by"])
         if not isinstance(source, VectorRetriever):
             raise TypeError(f"{record['by']} has no vectors")
-        return cls(source.at(folder), record.get("spelling", 0))
+        return cls(source.at(folder), record.get("spelling", 0), record.get("asks", False))
 
     def _read(self, texts: list[str], rows: Ints) -> Dense:
         found = self.sentences(texts) if texts else np.zeros((0, self.source.dimensions))
         vectors = torch.from_numpy(np.ascontiguousarray(found, np.float32))
+        if self.asks:
+            signs = [1.0 if asks(text) else -1.0 for text in texts]
+            vectors = torch.cat([vectors, torch.tensor(signs).unsqueeze(1)], dim=1)
         if not self.spelling:
             return Dense(vectors, rows)
         assert isinstance(self.source, StaticVectors)

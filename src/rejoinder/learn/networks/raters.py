@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from rejoinder.learn.checkpoint import Model
 from rejoinder.learn.networks.gru import SentenceGru
-from rejoinder.learn.networks.scorers import Quadratic, written_alike
+from rejoinder.learn.networks.scorers import Quadratic, signed_features, who_asks, written_alike
 
 CLASSES = 2
 """No answer, answer."""
@@ -82,7 +82,7 @@ class VectorRater(Model):
     """The cheap form: frozen sentence vectors instead of the Bi-GRU.
 
     A layer can't compare the vectors that stand side by side, so it is given products and
-    differences, and nothing else: what texts are about would only be learnt by heart. How near
+    differences, and hardly anything else: what texts are about would be learnt by heart. How near
     the asked reply is to the utterance and to the known reply (a quadratic feature each, as in
     RUBER) also goes straight to the outcome, so that the network begins with what a cosine
     knows. See ``VectorScorer`` for views and sizes.
@@ -96,16 +96,18 @@ class VectorRater(Model):
         layers: int,
         dropout: float = 0.0,
         spelling: int = 0,
+        asks: bool = False,
     ) -> None:
         super().__init__()
         self.config: dict[str, Any] = {
             "dimensions": dimensions, "views": views, "wide": wide, "layers": layers,
-            "dropout": dropout, "spelling": spelling,
+            "dropout": dropout, "spelling": spelling, "asks": asks,
         }  # fmt: skip
         self.dimensions = dimensions
         self.scale = dimensions**0.5
         self.dropout = nn.Dropout(dropout)
-        self.judge = feed_forward(2 * (views + 1) * dimensions, wide, layers, dropout)
+        signed = signed_features(dimensions) if asks else 0
+        self.judge = feed_forward(2 * (views + 1) * dimensions + signed, wide, layers, dropout)
         self.near = nn.ModuleList(Quadratic(dimensions) for _ in range(views + 1))
         self.glance = nn.Linear((2 if spelling else 1) * (views + 1), CLASSES, bias=False)
 
@@ -115,18 +117,22 @@ class VectorRater(Model):
         return self._judged(u1, r1, r2), self._judged(u2, r2, r1)
 
     def _judged(self, utterance: Tensor, known: Tensor, asked: Tensor) -> Tensor:
+        size = self.dimensions
         both = torch.cat([utterance, known.unsqueeze(1)], dim=1)
-        others, written = both[..., : self.dimensions] * self.scale, both[..., self.dimensions :]
-        asked, spelled = asked[:, : self.dimensions] * self.scale, asked[:, self.dimensions :]
-        beside = asked.unsqueeze(1)
+        others, reply = both[..., :size] * self.scale, asked[:, :size] * self.scale
+        beside = reply.unsqueeze(1)
         compared = torch.cat([others * beside, (others - beside).abs()], dim=2).flatten(1)
+        if self.config["asks"]:
+            size += 1
+            signed = who_asks(utterance[:, 0, :size], asked[:, :size], self.scale)
+            compared = torch.cat([compared, signed], dim=1)
         near = [
-            compare(other, asked)
+            compare(other, reply)
             for compare, other in zip(self.near, others.unbind(dim=1), strict=True)
         ]
         scores: Tensor = self.judge(self.dropout(compared))
         seen = torch.cat(near, dim=1) / self.scale
         if self.config["spelling"]:
-            seen = torch.cat([seen, written_alike(written, spelled)], dim=1)
+            seen = torch.cat([seen, written_alike(both[..., size:], asked[:, size:])], dim=1)
         glance: Tensor = self.glance(seen)
         return scores + glance

@@ -84,23 +84,33 @@ class VectorScorer(Model):
     each view has a quadratic feature. Vectors have length 1, and their entries are about
     1/√d: they are brought to the size that layers expect.
 
-    Behind the vectors may stand how the texts are written (``spelling`` places): of that, only what
+    Behind a vector may stand whether the text ``asks`` something (see ``who_asks``).
+
+    Behind that may stand how the texts are written (``spelling`` places): of that, only what
     reply and view share is read, and it also goes straight to the outcome.
     """
 
     def __init__(
-        self, dimensions: int, views: int, wide: int, dropout: float = 0.0, spelling: int = 0
+        self,
+        dimensions: int,
+        views: int,
+        wide: int,
+        dropout: float = 0.0,
+        spelling: int = 0,
+        asks: bool = False,
     ) -> None:
         super().__init__()
         self.config: dict[str, Any] = {
             "dimensions": dimensions, "views": views, "wide": wide, "dropout": dropout,
-            "spelling": spelling,
+            "spelling": spelling, "asks": asks,
         }  # fmt: skip
         self.dimensions = dimensions
         self.scale = dimensions**0.5
         self.quadratic = nn.ModuleList(Quadratic(dimensions) for _ in range(views))
         shared = views if spelling else 0
-        self.judge = Perceptron((3 * views + 1) * dimensions + views + shared, wide, dropout)
+        signed = signed_features(dimensions) if asks else 0
+        features = (3 * views + 1) * dimensions + views + signed + shared
+        self.judge = Perceptron(features, wide, dropout)
         self.glance = nn.Linear(shared, 1, bias=False) if shared else None
         if self.glance is not None:
             nn.init.zeros_(self.glance.weight)  # few steps can't undo what chance has set
@@ -109,6 +119,10 @@ class VectorScorer(Model):
         """[n, views, dimensions] and [m, dimensions] → [m] scores before the sigmoid."""
         size = self.dimensions
         features = self.features(contexts[..., :size], replies[:, :size])
+        if self.config["asks"]:
+            size += 1
+            turns = repeated(contexts[:, 0, :size], replies)
+            features = torch.cat([features, who_asks(turns, replies[:, :size], self.scale)], dim=1)
         if self.glance is None:
             scores: Tensor = self.judge(features)
             return scores
@@ -131,6 +145,23 @@ class VectorScorer(Model):
             product, difference = query * reply, (query - reply).abs()
             parts += [query, product, difference, quadratic(query, reply)]
         return torch.cat(parts, dim=1)
+
+
+def who_asks(turns: Tensor, replies: Tensor, scale: float) -> Tensor:
+    """[n, d + 1] twice, vectors with 1 or -1 behind them → [n, …] what turn and reply tell in view
+    of which of them asks something.
+
+    A question wants an answer, and what a sentence is about hardly tells that it is one: so
+    vectors are read with the sign of the turn, or of the reply.
+    """
+    turn, reply = turns[:, :-1] * scale, replies[:, :-1] * scale
+    asked, asks = turns[:, -1:], replies[:, -1:]
+    return torch.cat([asked, asks, asked * reply, asked * turn * reply, asks * turn], dim=1)
+
+
+def signed_features(dimensions: int) -> int:
+    """How many ``who_asks`` gives."""
+    return 3 * dimensions + 2
 
 
 def written_alike(others: Tensor, reply: Tensor) -> Tensor:

@@ -17,6 +17,12 @@ highest value of the evaluated set itself, as the paper does: then a score says 
 its set, and all items are kept in memory. Where all values of a set are equal, they become ½.
 What lies beyond is cut to 0 or 1. A metric of which less is better is turned round.
 
+``scale``: ``odds`` reads a side that gives probabilities (``unreferenced``) by its log odds before
+it is brought to [0, 1]: a network that is ten times surer says .99 instead of .9, and as they are,
+those two are nearly the same. On validation sets such blends were better
+(docs/evaluator-study.md). Probabilities are cut at .001 and .999. ``plain`` takes them as they
+are, as the paper does.
+
 A side may be a blend itself: ``ruber(unref=ruber(ref=rating))`` is half ``vcosine``, a quarter what
 the rater says of the reply and a quarter ``unreferenced``.
 
@@ -51,6 +57,19 @@ BLENDS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "max": np.maximum,
 }
 NORMS = ("fixed", "set")
+SCALES = ("odds", "plain")
+SURE = 0.999
+"""Beyond it, probabilities are all the same."""
+
+
+def log_odds(probabilities: Floats) -> Floats:
+    """
+    >>> log_odds(np.array([0.5, 0.9, 1.0])).round(2).tolist()
+    [0.0, 2.2, 6.91]
+    """
+    known = np.clip(probabilities, 1 - SURE, SURE)
+    found: Floats = np.log(known / (1 - known))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +83,11 @@ class Ruber(WholeItemMetric, Evaluated):
     unref: Spec = Spec("unreferenced")
     blend: str = "arithmetic"
     norm: str = "fixed"
+    scale: str = "odds"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key, known in (("blend", tuple(BLENDS)), ("norm", NORMS)):
+        for key, known in (("blend", tuple(BLENDS)), ("norm", NORMS), ("scale", SCALES)):
             if getattr(self, key) not in known:
                 raise ValueError(f"{key}={getattr(self, key)} is not one of {', '.join(known)}")
         for key, spec in (("ref", self.ref), ("unref", self.unref)):
@@ -126,6 +146,9 @@ class Ruber(WholeItemMetric, Evaluated):
         if not values.size:
             return values
         low, high = self._range(side, values)
+        if self.scale == "odds" and side.probability:
+            values = log_odds(values)
+            low, high = log_odds(np.array([low, high])).tolist()
         if high <= low:
             return np.full(len(values), 0.5)
         share = np.clip((values - low) / (high - low), 0.0, 1.0)

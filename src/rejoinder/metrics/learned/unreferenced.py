@@ -27,6 +27,7 @@ class Unreferenced(Asking):
     name: ClassVar[str] = "unreferenced"
     summary: ClassVar[str] = "how well a reply fits its context, learned from logs"
     needs: ClassVar[frozenset[str]] = frozenset({"context", "evaluator"})
+    probability: ClassVar[bool] = True
 
     def reasons(self, batch: Batch) -> Reasons:
         found = super().reasons(batch)

@@ -1,0 +1,20 @@
+"""Does somebody ask something? Told by question marks, in any language that writes them."""
+
+from __future__ import annotations
+
+import re
+
+QUESTION = "?？؟՞፧"
+"""Latin, of full width, Arabic, Armenian, Ethiopic."""
+OTHER = ".!…。！｡।۔"
+_MARKS = re.compile(f"[{re.escape(QUESTION + OTHER)}]")
+
+
+def asks(text: str) -> bool:
+    """Is the last mark that ends a sentence a question mark?
+
+    >>> [asks(t) for t in ("Fun. Was it warm?", "Was it? I see.", "何時？", "who knows", "")]
+    [True, False, True, False, False]
+    """
+    marks = _MARKS.findall(text)
+    return bool(marks) and marks[-1] in QUESTION

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from rejoinder.cli.common import console, say
+from rejoinder.progress import Progress
 
 QUIET = 30.0
 """Seconds between two lines in a log file."""
@@ -26,15 +27,10 @@ def progress(what: str, fraction: Callable[[], float | None]) -> Iterator[Callab
         lines = Lines(what)
         yield lambda done: lines.tell(f"{done:,} items", fraction())
         return
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
-    bar = Progress(
+    bar = Bar(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         TextColumn("{task.fields[done]:>10,} items"),
@@ -60,15 +56,15 @@ def progress(what: str, fraction: Callable[[], float | None]) -> Iterator[Callab
 
 
 @contextlib.contextmanager
-def pieces_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+def pieces_progress(what: str) -> Iterator[Progress]:
     """For work that comes in a known number of pieces."""
     if not on_terminal():
         lines = Lines(what)
         yield lambda done, total: lines.tell(f"{done:,} of {total:,}", done / max(total, 1))
         return
-    from rich.progress import Progress
+    from rich.progress import Progress as Bar
 
-    with Progress(console=console(stderr=True), transient=True) as bar:
+    with Bar(console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

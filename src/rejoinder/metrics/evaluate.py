@@ -6,7 +6,7 @@ the same memory. Set metrics need all replies of a system together: :func:`judge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from rejoinder.items import Item
 from rejoinder.metrics.base import ItemMetric, SetMetric
 from rejoinder.metrics.batch import Batch
 from rejoinder.metrics.sitting import Scored, Sitting, score_batch
+from rejoinder.progress import Progress
 from rejoinder.text.tokens import Unsplittable
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def evaluate(
     batch_size: int = BATCH,
     strict: bool = True,
     examined: EvaluatedSet | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> Iterator[tuple[list[Item], list[Scored]]]:
     """Score items as they come: for each batch its items, and a result for each metric.
 

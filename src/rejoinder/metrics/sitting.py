@@ -14,6 +14,7 @@ import numpy as np
 
 from rejoinder.metrics.base import NO_REFERENCES, ONLY_BAD_REFERENCES, ItemMetric, Reasons
 from rejoinder.metrics.batch import Batch, Floats, Ints
+from rejoinder.progress import Progress
 
 if TYPE_CHECKING:
     from rejoinder.evaluator.coverage import Coverage
@@ -55,7 +56,7 @@ class Sitting:
     batch: Batch
     examined: EvaluatedSet | None = None
     """All contexts that are evaluated, if the batch is a part of them only."""
-    on_progress: Callable[[int, int], None] | None = None
+    on_progress: Progress | None = None
     """Told how many items of how many are done, by metrics that judge the whole set at once."""
     _known: dict[Hashable, Any] = field(default_factory=dict)
 

@@ -8,7 +8,7 @@ is that of the candidates of one context; the curve is the mean over contexts, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rejoinder.errors import DataError
 from rejoinder.pairwise.answers import UNNAMED, Comparisons, Floats, Ints
 from rejoinder.pairwise.rates import counted
+from rejoinder.progress import Progress
 
 SHARES = (0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.16, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 FEWEST = 3
@@ -44,7 +45,7 @@ def share_curve(
     shares: Sequence[float] = SHARES,
     draws: int = 20,
     seed: int = 12345,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> list[Point]:
     """A point for each share of the answers that each annotator gave about a context."""
     table = _Table.of(comparisons)

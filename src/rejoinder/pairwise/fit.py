@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +10,7 @@ import numpy as np
 from rejoinder.pairwise.answers import Comparisons, Floats, Ints
 from rejoinder.pairwise.bradley_terry import bradley_terry
 from rejoinder.pairwise.rates import winning_rates
+from rejoinder.progress import Progress
 
 Way = Literal["rate", "bradley-terry"]
 WAYS: tuple[Way, ...] = ("rate", "bradley-terry")
@@ -42,7 +42,7 @@ class Fit:
 def fit(
     comparisons: Comparisons,
     way: Way,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> Fit:
     """The scores of all candidates. What answers contradict (parts, circles) is counted whichever
     way is chosen; strengths are kept for Bradley-Terry."""

@@ -18,7 +18,7 @@ the first rounds resemble a merge sort. Among equals chance decides.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,7 @@ from scipy.special import expit
 
 from rejoinder.pairwise.answers import Comparisons, Contest, Floats
 from rejoinder.pairwise.bradley_terry import PRIOR, expected_rates, solve
+from rejoinder.progress import Progress
 
 DIGITS = 9
 """Gains that are equal so far are equal: what follows is rounding."""
@@ -115,7 +116,7 @@ def plan(
     share: float | None = None,
     seed: int = 12345,
     again: bool = False,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> list[Question]:
     """The questions to ask next: ``count`` in all contexts together, the most telling first; or as
     many as bring each context to this ``share`` of its pairs, those with answers counted."""
@@ -166,9 +167,7 @@ class _Walk:
         return Question(self.contest.name, a, b, gain)
 
 
-def _best(
-    walks: Sequence[_Walk], count: int, on_progress: Callable[[int, int], None] | None
-) -> list[Question]:
+def _best(walks: Sequence[_Walk], count: int, on_progress: Progress | None) -> list[Question]:
     """Each walk gives its best pair first, so the best of all stand at the heads of the walks.
     Among equals the context with the fewest questions is next."""
     heap: list[tuple[float, int, int, Question]] = []

@@ -20,6 +20,7 @@ from rejoinder.items import Item, Reference
 from rejoinder.metrics.batch import Batch, Ints
 from rejoinder.metrics.embedding.bertscore import BertScore, importance, with_f
 from rejoinder.metrics.embedding.calibration import Calibration, idf
+from rejoinder.progress import Progress
 
 if TYPE_CHECKING:
     from rejoinder.encode.transformer import Encoder
@@ -68,7 +69,7 @@ def calibrate(
     *,
     pairs: int,
     seed: int,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> Calibration:
     """The average P, R and F of so many random pairs of different texts, without idf and with."""
     known = np.ones(1), idf(texts.counts, texts.texts)

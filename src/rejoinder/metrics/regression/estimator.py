@@ -7,7 +7,7 @@ A weight w in [-1, 1] is the score e = (w + 1) / 2 in [0, 1]: a winning rate of 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -25,6 +25,7 @@ from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.metrics.inner import inner_metric, signed_inner
 from rejoinder.metrics.regression.contexts import Context, contexts, given_weights
 from rejoinder.metrics.regression.similarity import unset
+from rejoinder.progress import Progress
 from rejoinder.spec import Spec
 
 if TYPE_CHECKING:
@@ -130,9 +131,7 @@ class Estimator(WholeItemMetric):
         return self.judge(Sitting(batch)).rows
 
 
-def _told(
-    every: Iterable[Context], total: int, on_progress: Callable[[int, int], None]
-) -> Iterator[Context]:
+def _told(every: Iterable[Context], total: int, on_progress: Progress) -> Iterator[Context]:
     """The contexts; when the next is asked for, one more is done."""
     done = 0
     for context in every:

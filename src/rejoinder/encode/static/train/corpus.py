@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ from rejoinder.io import JsonLines
 from rejoinder.progress import Progress
 from rejoinder.text.tokenizers.base import Tokenizer
 from rejoinder.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 AT_ONCE = 20_000
 """Texts tokenized together."""
@@ -156,7 +160,7 @@ def _pairs(path: str) -> Iterator[tuple[float, Sequence[str]]]:
     with open_pairs(path, ["utterance", "response"]) as file:
         import pyarrow as pa
 
-        first = _said_first(file, set(file.schema_arrow.names))
+        first = _said_first(file)
         done = 0
         for batch in file.iter_batches(AT_ONCE, columns=["utterance", "response"]):
             utterances = batch.column("utterance").filter(
@@ -167,17 +171,17 @@ def _pairs(path: str) -> Iterator[tuple[float, Sequence[str]]]:
             yield done / len(first), [text for text in texts if text]
 
 
-def _said_first(file: object, columns: set[str]) -> NDArray[np.bool_]:
+def _said_first(file: pq.ParquetFile) -> NDArray[np.bool_]:
     """Which rows have an utterance that stands in no other place: neither as the utterance of an
     earlier row nor as the response of any."""
     import pyarrow.compute as pc
 
-    rows: int = file.metadata.num_rows  # type: ignore[attr-defined]
-    first = np.ones(rows, bool)
+    columns = file.schema_arrow.names
+    first = np.ones(file.metadata.num_rows, bool)
     if "utterance_id" not in columns:
         return first
     wanted = [name for name in ("utterance_id", "response_id") if name in columns]
-    table = file.read(columns=wanted)  # type: ignore[attr-defined]
+    table = file.read(columns=wanted)
     ids = table.column("utterance_id").combine_chunks()
     codes = ids.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     first[:] = False

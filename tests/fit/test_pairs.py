@@ -9,11 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fit.toy import Row, dialogues, row, write
 from rejoinder.errors import DataError, UsageError
 from rejoinder.fit.pairs import Gathered, check_inputs, gather
 from rejoinder.fit.settings import Data
+from rejoinder.learn.pairs import split_rows
 
 
 def gathered(
@@ -269,6 +272,21 @@ def test_logs_in_another_language(tmp_path: Path) -> None:
     (note,) = made.notes
     assert "of 8 posts" in note
     assert "not in English and were left out" in note
+
+
+@given(
+    names=st.lists(st.text(max_size=3), min_size=2, max_size=6, unique=True),
+    share=st.floats(0, 1),
+)
+def test_chance_leaves_no_side_empty(names: list[str], share: float) -> None:
+    """Of three dialogues all three are drawn once in 37 times, if three in ten are held out."""
+    table = pa.table({"dialogue_id": [*names, names[0]]}, pa.schema([("dialogue_id", pa.string())]))
+    rows, _ = split_rows(table, share)
+    train, held_out = ({names[row % len(names)] for row in side} for side in rows.values())
+    assert train
+    assert held_out
+    assert train | held_out == set(names)
+    assert not train & held_out
 
 
 @pytest.mark.parametrize(

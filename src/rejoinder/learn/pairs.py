@@ -142,9 +142,12 @@ def split_rows(
     column = "dialogue_id" if "dialogue_id" in table.column_names else "utterance"
     coded = table.column(column).combine_chunks().dictionary_encode()
     drawn = np.array([_drawn(str(value)) for value in coded.dictionary.to_pylist()])
-    # one at least, and not the only one
-    bound = max(held_out, float(drawn.min())) if len(drawn) > 1 else 0.0
-    chosen = (drawn <= bound)[coded.indices.to_numpy()]
+    held = drawn <= held_out
+    if len(drawn) > 1:  # chance leaves neither side without a dialogue
+        held[drawn.argmin()], held[drawn.argmax()] = True, False
+    else:
+        held[:] = False
+    chosen = held[coded.indices.to_numpy()]
     rows = {"train": np.flatnonzero(~chosen), "validation": np.flatnonzero(chosen)}
     return rows, f"a hash of {column}"
 

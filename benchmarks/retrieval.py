@@ -63,8 +63,11 @@ class Given:
     def __init__(self, queries: Vectors) -> None:
         self._queries = queries
 
-    def query_vectors(self, texts: list[str]) -> tuple[Vectors, dict[int, str]]:
-        return self._queries, {}
+    def places(self, key: str, texts: list[str]) -> Vectors:
+        return self._queries
+
+    def problems(self, texts: list[str]) -> dict[int, str]:
+        return {}
 
 
 # the exact scan, in a process of its own

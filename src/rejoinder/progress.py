@@ -19,3 +19,14 @@ def part_of(on_progress: Progress | None, before: int, total: int) -> Progress |
     if on_progress is None:
         return None
     return lambda done, _: on_progress(before + done, total)
+
+
+def pass_of(on_progress: Progress | None, number: int, passes: int) -> Progress | None:
+    """For one of several passes over the same: all of them together are the whole.
+
+    >>> pass_of(lambda done, total: print(f"{done} of {total}"), 1, 2)(5, 10)
+    7 of 10
+    """
+    if on_progress is None:
+        return None
+    return lambda done, total: on_progress((number * total + done) // passes, total)

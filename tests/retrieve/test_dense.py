@@ -47,6 +47,38 @@ def test_both_is_the_product(pool_of: Any, words: str) -> None:
     assert hits.scores[0] == pytest.approx([0.8, 0.8, 0.64, 0, 0], abs=1e-7)
 
 
+def test_the_last_turn_counts_once_more(pool_of: Any, words: str) -> None:
+    """The context "tax", "cat": both turns are (1, 1) / √2, the last one is (1, 0), nobody asks.
+
+    Row 0, "tax", "cat": the same. Row 1, "cat", "tax": the same two turns, but the cosine of
+    the last ones is 0. Row 2, "tax", "cat?": one asks. Row 3 has no known word.
+    """
+    rows = [(["tax"], "cat", "a"), (["cat"], "tax", "b"), (["tax"], "cat?", "c")]
+    pool = pool_of([*rows, (["zebra"], "zebra", "d")])
+
+    def found(options: str, *context: str) -> list[float]:
+        """Similarities of the rows, in their order."""
+        retriever = make_retriever(f'vectors(turns=2,{options},vectors="{words}")')
+        hits = pool.search(retriever, Queries([retriever.key(context)], [None]), 4)
+        assert pool.notes == {"utterance without a vector": 1}
+        assert sorted(hits.rows[0].tolist()) == [-1, 0, 1, 2]
+        return [float(hits.scores[0][hits.rows[0] == row][0]) for row in range(3)]
+
+    assert found("last=0.5", "tax", "cat") == pytest.approx([1, 1 / 1.5, 1])
+    assert found("asks=0.25", "tax", "cat") == pytest.approx([1, 1, 0.75 / 1.25])
+    both = found("last=0.5,asks=0.25", "so", "tax", "cat\n!")
+    assert both == pytest.approx([1, 1.25 / 1.75, 1.25 / 1.75])  # (1 + .25), (1 + .5 - .25)
+    # one turn alone: √½ with both turns of a row, 1 or 0 with its last one
+    assert found("last=1", "cat") == pytest.approx([0.5**1.5 + 0.5, 0.5**1.5, 0.5**1.5 + 0.5])
+
+
+def test_the_last_turn_of_the_other_key(pool_of: Any, words: str) -> None:
+    """Responses have no turns: .8 of the utterances (both views), times .8 of the responses."""
+    retriever = make_retriever(f'vectors(turns=2,last=1,on=both,vectors="{words}")')
+    hits = pool_of([("dog", "cat")]).search(retriever, Queries(["cat"], ["dog"]), 1)
+    assert hits.scores[0] == pytest.approx([0.64])
+
+
 def test_why_a_query_finds_nothing(pool_of: Any, words: str) -> None:
     pool = pool_of([("cat", "dog")])
     queries = Queries(
@@ -84,6 +116,9 @@ def test_an_encoder_finds_what_means_the_same(pool_of: Any) -> None:
         ("vectors(index=hnsw,on=both)", "index=hnsw finds what is near to one vector"),
         ("vectors(index=hnsw(links=1))", "links=1 is not from 4"),
         ("vectors(index=ivf-pq(probe=3))", "ivf-pq has no parameter 'probe'"),
+        ("encoder(turns=2,last=-1)", "last=-1 is not 0 or more"),
+        ("encoder(asks=nan)", "asks"),
+        ("encoder(last=0.5)", "with turns=1 the last turn is all there is"),
     ],
 )
 def test_bad_specs(spec: str, complaint: str) -> None:

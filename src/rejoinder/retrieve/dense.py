@@ -4,6 +4,13 @@
 a transformer gives to words in their sentence (Tsuta et al. 2023). With ``on=both`` the cosines
 are multiplied, negative ones as 0: two dissimilarities are no similarity.
 
+Of several turns, what was said last matters most. So it may be looked at once more: ``last`` is
+what the cosine of the last turns alone counts beside that of all ``turns``, which counts 1, and
+``asks`` what it counts that both last turns ask something, or neither does (1, else -1). The
+similarity is the mean. All of it is one cosine, of vectors put behind one another:
+
+    cos([a; √w·b], [a'; √w·b']) = (cos(a, a') + w·cos(b, b')) / (1 + w)
+
 ``index`` says how the nearest are found: ``exact`` looks at all, ``hnsw`` and ``ivf-pq`` (FAISS)
 at the likely ones; see :mod:`rejoinder.retrieve.ann`.
 """
@@ -13,7 +20,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,11 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import UsageError
-from rejoinder.progress import Progress, part_of
+from rejoinder.progress import Progress, part_of, pass_of
 from rejoinder.retrieve.ann import Nearest, make_nearest
-from rejoinder.retrieve.base import BOTH, Index, Retriever, WordRetriever
+from rejoinder.retrieve.base import BOTH, UTTERANCE, Index, Retriever, WordRetriever
 from rejoinder.retrieve.vectors import VectorFile, Vectors, blocks, write_vectors
 from rejoinder.spec import Spec
+from rejoinder.text.asking import asks
 from rejoinder.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -39,6 +47,9 @@ OWN = "evaluator"
 """``vectors=evaluator``: those that were trained with the evaluator which the pool is part of."""
 OWN_FOLDER = "vectors"
 """Beside the folder of the pool."""
+END_OF_TURN = "\n"
+SIGNS = 2
+"""Places for who asks: an even number, as ``ivf-pq`` needs one to divide."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +57,16 @@ class VectorRetriever(Retriever):
     """Compares directions of vectors."""
 
     index: Spec = Spec("exact")
+    last: float = 0.0
+    asks: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("last", "asks"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name}={getattr(self, name):g} is not 0 or more, and finite")
+        if self.last and self.turns == 1:
+            raise ValueError(f"last={self.last:g}: with turns=1 the last turn is all there is")
         if self.nearest is not None and self.on == BOTH:
             raise ValueError(
                 f"index={self.index.name} finds what is near to one vector; with on=both there are"
@@ -68,9 +86,46 @@ class VectorRetriever(Retriever):
     def encode(self, texts: list[str], on_progress: Progress | None = None) -> Vectors:
         """[n, d] vectors of length 1, zeros for a text that has none."""
 
-    def query_vectors(self, texts: list[str]) -> tuple[Vectors, Problems]:
-        """The vectors of queries, and what is wrong with some of their texts."""
-        return self.encode(texts), {}
+    def problems(self, texts: list[str]) -> Problems:
+        """What is wrong with some of the texts, so that they can't be encoded."""
+        return {}
+
+    def key(self, context: Sequence[str]) -> str:
+        if not self._looks_again(UTTERANCE):
+            return super().key(context)
+        # a turn a line, so that the last one is found again
+        turns = (turn.replace(END_OF_TURN, " ") for turn in context[-self.turns :])
+        return END_OF_TURN.join(turns)
+
+    def width(self, key: str) -> int:
+        """Places of the vectors of a key."""
+        if not self._looks_again(key):
+            return self.dimensions
+        return self.dimensions * (2 if self.last else 1) + (SIGNS if self.asks else 0)
+
+    def places(self, key: str, texts: list[str], on_progress: Progress | None = None) -> Vectors:
+        """[n, width] vectors whose scalar product is the similarity of two texts of a key; zeros
+        for a text that has none."""
+        if not self._looks_again(key):
+            return self.encode(texts, on_progress)
+        whole = turns = [text.replace(END_OF_TURN, " ") for text in texts]
+        if self.turns > 1:
+            turns = [text.rpartition(END_OF_TURN)[2] for text in texts]
+        passes = 2 if self.last else 1
+        parts = [self.encode(whole, pass_of(on_progress, 0, passes))]
+        if self.last:
+            again = self.encode(turns, pass_of(on_progress, 1, passes))
+            parts.append(np.float32(self.last**0.5) * again)
+        if self.asks:
+            size = (self.asks / SIGNS) ** 0.5
+            signs = np.array([size if asks(turn) else -size for turn in turns], np.float32)
+            parts.append(np.repeat(signs[:, None], SIGNS, axis=1))
+        found = np.hstack(parts) / np.float32((1 + self.last + self.asks) ** 0.5)
+        found[~parts[0].any(axis=1)] = 0
+        return found
+
+    def _looks_again(self, key: str) -> bool:
+        return key == UTTERANCE and bool(self.last or self.asks)
 
     def build(
         self, pool: Pool, folder: Path, on_progress: Progress | None = None
@@ -87,7 +142,8 @@ class VectorRetriever(Retriever):
             def texts_from(row: int, key: str = key) -> Iterator[list[str]]:
                 return pool.keys(key, self, row)
 
-            write_vectors(path, (pool.size, self.dimensions), texts_from, ROWS, self.encode, told)
+            shape, encode = (pool.size, self.width(key)), partial(self.places, key)
+            write_vectors(path, shape, texts_from, ROWS, encode, told)
             blank = np.zeros(pool.size, np.bool_)
             for first, (block,) in blocks([VectorFile(path)], range(pool.size), ROWS):
                 skip_blank(block, blank[first : first + len(block)])
@@ -141,11 +197,15 @@ class StaticVectors(WordRetriever, VectorRetriever):
         return super().depends | {"vectors": f"{self.table.name}@{self.table.digest}"}
 
     def encode(self, texts: list[str], on_progress: Progress | None = None) -> Vectors:
-        return self._encoded(texts)[0]
+        from rejoinder.kernels.averages import directions
 
-    def query_vectors(self, texts: list[str]) -> tuple[Vectors, Problems]:
-        vectors, tokens = self._encoded(texts)
-        return vectors, {i: str(reason) for i, reason in tokens.problems.items()}
+        tokens = self.tokens(texts)
+        vectors, known = self.table.find(tokens.words)
+        vectors *= self.weights(tokens.words)[:, None]
+        return directions(tokens.ids, tokens.starts, vectors, known)
+
+    def problems(self, texts: list[str]) -> Problems:
+        return {i: str(reason) for i, reason in self.tokens(texts).problems.items()}
 
     def tokens(self, texts: list[str]) -> Tokens:
         return Tokens.of(self.tokenizer, self.cased(texts))
@@ -155,14 +215,6 @@ class StaticVectors(WordRetriever, VectorRetriever):
         if self.often is None:
             return np.ones(len(words), np.float32)
         return self.table.rarity(words, self.often)
-
-    def _encoded(self, texts: list[str]) -> tuple[Vectors, Tokens]:
-        from rejoinder.kernels.averages import directions
-
-        tokens = self.tokens(texts)
-        vectors, known = self.table.find(tokens.words)
-        vectors *= self.weights(tokens.words)[:, None]
-        return directions(tokens.ids, tokens.starts, vectors, known), tokens
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,7 +41,8 @@ class DenseIndex(Index):
         reasons = queries.reasons(self._retriever.keys)
         found = {}
         for key in self._retriever.keys:
-            vectors, problems = self._retriever.query_vectors(queries.texts(key))
+            texts = queries.texts(key)
+            vectors, problems = self._retriever.places(key, texts), self._retriever.problems(texts)
             found[key] = vectors
             blank = np.flatnonzero(~vectors.any(axis=1)).tolist()
             without = dict.fromkeys(blank, f"no word of the {key} has a vector")

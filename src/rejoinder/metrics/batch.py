@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.items import RETRIEVED, Item, Reference
+from rejoinder.items import PARROT, RETRIEVED, Item, Reference
 from rejoinder.text.tokens import TextTable
 
 Ints = NDArray[np.int64]
@@ -39,6 +39,9 @@ class Batch:
     """[m] the weight of each reference, 1 where none was given."""
     near: Floats
     """[m] how near what a retrieved reference answered is to the context; 1 for all others."""
+    found: NDArray[np.bool_]
+    """[m] whether a reference was found for the item, by retrieval or by a parrot, instead of
+    having come with it."""
 
     @classmethod
     def of(cls, items: Sequence[Item]) -> Batch:
@@ -48,9 +51,25 @@ class Batch:
         reference = _numbers(number, [r.text for r in references])
         weight = _or_one([r.weight for r in references])
         near = _or_one([r.score if r.source == RETRIEVED else None for r in references])
+        found = np.array([r.source in (RETRIEVED, PARROT) for r in references], np.bool_)
         first = np.zeros(len(items) + 1, np.int64)
         np.cumsum([len(item.references) for item in items], out=first[1:])
-        return cls(items, TextTable(list(number)), reply, reference, first, weight, near)
+        return cls(items, TextTable(list(number)), reply, reference, first, weight, near, found)
+
+    @classmethod
+    def laid_out(
+        cls,
+        items: Sequence[Item],
+        table: TextTable,
+        reply: Ints,
+        reference: Ints,
+        first: Ints,
+        weight: Floats | None = None,
+    ) -> Batch:
+        """Texts of a table as replies and references that nobody had to look for."""
+        ones = np.ones(len(reference))
+        weight = ones if weight is None else weight
+        return cls(items, table, reply, reference, first, weight, ones, ones < 1)
 
     def __len__(self) -> int:
         return len(self.reply)
@@ -80,6 +99,7 @@ class Batch:
             first,
             self.weight[chosen],
             self.near[chosen],
+            self.found[chosen],
         )
 
     def present(self) -> Batch:
@@ -104,6 +124,7 @@ class Batch:
             kept,
             self.weight[good],
             self.near[good],
+            self.found[good],
         )
 
     def pairs(self) -> Batch:
@@ -117,6 +138,7 @@ class Batch:
             np.arange(len(owner) + 1, dtype=np.int64),
             self.weight,
             self.near,
+            self.found,
         )
 
     @cached_property

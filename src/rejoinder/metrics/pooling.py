@@ -5,6 +5,8 @@
   the corpus value is that of all best references together.
 - ``mean``, ``top(k)``: the average over all, or over the k best. Averages of scores only add
   up as averages: a row becomes (value, 1), and the corpus value is the mean over items.
+- ``soft(b)``: a smooth maximum, log Σ exp(b · value) / b. To be near to many references is
+  worth more than to be near to one, by log(n) / b at most; the larger b, the less.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.spec import Spec
 
 MOST = 10**6
-"""The largest k of ``top(k)``."""
+"""The largest k of ``top(k)``, and b of ``soft(b)``."""
 
 Stats = Callable[[Batch], Floats]
 Finish = Callable[[Floats], Floats]
@@ -28,6 +30,7 @@ Finish = Callable[[Floats], Floats]
 class Pooling:
     kind: str
     k: int | None = None
+    b: float = 1.0
 
     @classmethod
     def of(cls, refs: Spec, own_form: bool) -> Pooling:
@@ -38,8 +41,10 @@ class Pooling:
                 return cls(kind)
             case Spec("top", (("k", int(k)),)) if 1 <= k <= MOST and not isinstance(k, bool):
                 return cls("top", k)
-        choices = "all, max, mean or top(k)" if own_form else "max, mean or top(k)"
-        raise ValueError(f"refs={refs} is not {choices}")
+            case Spec("soft", (("b", int(b) | float(b)),)) if 0 < b <= MOST and b is not True:
+                return cls("soft", b=b)
+        choices = "all, max, mean, top(k)" if own_form else "max, mean, top(k)"
+        raise ValueError(f"refs={refs} is not {choices} or soft(b)")
 
     @property
     def keeps_rows(self) -> bool:
@@ -54,10 +59,12 @@ class Pooling:
         if self.kind == "max":
             return rows[_best(values, batch.first)]
         if self.kind == "mean":
-            means = np.add.reduceat(values, batch.first[:-1]) / batch.counts
+            pooled = np.add.reduceat(values, batch.first[:-1]) / batch.counts
+        elif self.kind == "top":
+            pooled = _mean_of_best(values, batch.first, self.k or 1)
         else:
-            means = _mean_of_best(values, batch.first, self.k or 1)
-        return np.column_stack([means, np.ones(len(batch))])
+            pooled = _smooth_maximum(values, batch.first, self.b)
+        return np.column_stack([pooled, np.ones(len(batch))])
 
     def finish(self, rows: Floats, finish: Finish) -> Floats:
         if self.keeps_rows:
@@ -84,3 +91,9 @@ def _mean_of_best(values: Floats, first: Ints, k: int) -> Floats:
     rank = np.arange(len(values)) - first[:-1][owner]
     kept = np.where(rank < k, ranked, 0.0)
     return np.asarray(np.add.reduceat(kept, first[:-1]) / np.minimum(np.diff(first), k))
+
+
+def _smooth_maximum(values: Floats, first: Ints, b: float) -> Floats:
+    best = np.maximum.reduceat(values, first[:-1])
+    below = np.exp(b * (values - np.repeat(best, np.diff(first))))
+    return np.asarray(best + np.log(np.add.reduceat(below, first[:-1])) / b)

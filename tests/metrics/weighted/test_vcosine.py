@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -41,32 +42,40 @@ def score(spec: str, evaluator: Evaluator, *items: Item) -> list[float]:
 
 
 def test_given_references_have_no_discount(evaluator: Evaluator) -> None:
-    """The best of cos 60° and cos 90°."""
+    """cos 60° and cos 90°: log(exp(15 · .5) + exp(0)) / 15."""
     references = Reference("there"), Reference("where")
-    assert score("vcosine", evaluator, item("here", *references)) == pytest.approx([0.5])
+    soft = math.log(math.exp(7.5) + 1) / 15
+    assert score("vcosine", evaluator, item("here", *references)) == pytest.approx([soft])
+    assert score("vcosine(refs=max)", evaluator, item("here", *references)) == pytest.approx([0.5])
 
 
 def test_discounts(evaluator: Evaluator) -> None:
-    """Found by a similarity of .6, with a rating of .5: 1 - .3 · .4 - .15 · .5 = .805, which is
+    """Found by a similarity of .6, with a rating of .5: 1 - .2 - .1 · .4 - .1 · .5 = .71, which is
     better than cos 60°; one that is farther or worse can lose against it."""
     near = Reference("here", weight=0.5, source="retrieved", score=0.6)
     given = Reference("there")
-    assert score("vcosine", evaluator, item("here", near)) == pytest.approx([0.805])
-    assert score("vcosine", evaluator, item("here", given, near)) == pytest.approx([0.805])
-    found = score("vcosine(far=1,doubt=0.4)", evaluator, item("here", given, near))
-    assert found == pytest.approx([0.5])  # 1 - .4 - .2 = .4
-    found = score("vcosine(refs=mean)", evaluator, item("here", given, near))
-    assert found == pytest.approx([0.6525])
+    assert score("vcosine", evaluator, item("here", near)) == pytest.approx([0.71])
+    both = item("here", given, near)
+    soft = math.log(math.exp(15 * 0.71) + math.exp(15 * 0.5)) / 15
+    assert score("vcosine", evaluator, both) == pytest.approx([soft])
+    assert score("vcosine(refs=max)", evaluator, both) == pytest.approx([0.71])
+    found = score("vcosine(refs=max,far=0.6,doubt=0.4)", evaluator, both)
+    assert found == pytest.approx([0.5])  # 1 - .2 - .24 - .2 = .36
+    found = score("vcosine(refs=mean)", evaluator, both)
+    assert found == pytest.approx([0.605])
+    found = score("vcosine(refs=max,found=0)", evaluator, both)
+    assert found == pytest.approx([0.91])
 
 
 def test_what_has_no_similarity_is_not_far(evaluator: Evaluator) -> None:
     """BM25's similarities have no bound; a score that something else gave is none."""
-    for reference in (
-        Reference("here", source="retrieved", score=17.0),
-        Reference("here", source="retrieved"),
-        Reference("here", source="people", score=0.2),
+    for value, reference in (
+        (0.8, Reference("here", source="retrieved", score=17.0)),
+        (0.8, Reference("here", source="retrieved")),
+        (0.8, Reference("here", source="parrot")),
+        (1.0, Reference("here", source="people", score=0.2)),
     ):
-        assert score("vcosine", evaluator, item("here", reference)) == pytest.approx([1.0])
+        assert score("vcosine", evaluator, item("here", reference)) == pytest.approx([value])
 
 
 def test_bad_references_are_left_out(evaluator: Evaluator) -> None:
@@ -74,6 +83,8 @@ def test_bad_references_are_left_out(evaluator: Evaluator) -> None:
     assert score("vcosine", evaluator, item("here", bad, Reference("where"))) == pytest.approx(
         [0.0], abs=1e-6
     )
+    found = Reference("here", weight=-0.1, source="retrieved", score=1.0)  # a rating may err
+    assert score("vcosine", evaluator, item("here", found)) == pytest.approx([1 - 0.2 - 0.1 * 1.1])
     found = rejoinder.score([item("here", bad)], "vcosine", evaluator=evaluator.path, resamples=100)
     assert found["vcosine"].unscored["1"] == "no reference has a weight above 0"
 
@@ -81,11 +92,12 @@ def test_bad_references_are_left_out(evaluator: Evaluator) -> None:
 def test_retrieved_references_count(evaluator: Evaluator) -> None:
     """The nearest two pairs by BM25 are those of cheese and of music. Both were said to something
     else than the context, so the rater gives what replies share: "yes i do" with "yes i do well",
-    2 · (1 + 3) / (2 + 3) - 1 = .6, and "no not really" nothing of 5, which makes it a bad one."""
+    2 · (1 + 3) / (2 + 3) - 1 = .6, and "no not really" nothing: 2 · 1 / (2 + 3) - 1 = -.6."""
     ANGLES["yes i do well"] = 90
     asked = item("here", Reference("yes i do well"), context=CHEESE)
-    weight = 0.6
-    assert score("vcosine", evaluator, asked) == pytest.approx([1 - 0.15 * (1 - weight)])
+    values = 0.0, 1 - 0.2 - 0.1 * (1 - 0.6), 0.5 - 0.2 - 0.1 * (1 + 0.6)
+    soft = math.log(sum(math.exp(15 * value) for value in values)) / 15
+    assert score("vcosine", evaluator, asked) == pytest.approx([soft])
 
 
 def test_what_has_no_vector(evaluator: Evaluator) -> None:
@@ -110,6 +122,13 @@ def test_what_it_needs(evaluator: Evaluator) -> None:
     vars(evaluator)["encode"] = None
     with pytest.raises(UsageError, match="has no vectors"):
         score("vcosine", evaluator, item("here", Reference("here")))
-    for spec, reason in (("vcosine(far=-1)", "far=-1"), ("vcosine(doubt=3)", "doubt=3")):
+    for spec, reason in (
+        ("vcosine(far=-1)", "far=-1"),
+        ("vcosine(doubt=3)", "doubt=3"),
+        ("vcosine(found=3)", "found=3"),
+        ("vcosine(refs=soft(b=0))", r"refs=soft\(b=0\)"),
+        ("vcosine(refs=soft(b=true))", r"refs=soft\(b=true\)"),
+        ("vcosine(refs=soft)", "refs=soft is not max, mean, top"),
+    ):
         with pytest.raises(UsageError, match=reason):
             score(spec, evaluator, item("here", Reference("here")))

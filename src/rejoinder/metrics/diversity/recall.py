@@ -90,12 +90,11 @@ def _pairs(batch: Batch) -> Iterator[Batch]:
     for begin in range(0, len(references), step):
         block = references[begin : begin + step]
         many = len(block) * len(batch)
-        yield Batch(
+        yield Batch.laid_out(
             list(batch.items) * len(block),
             batch.table,
             np.tile(batch.reply, len(block)),
             np.repeat(block, len(batch)),
             np.arange(many + 1, dtype=np.int64),
             np.repeat(weight[begin : begin + step], len(batch)),
-            np.ones(many),
         )

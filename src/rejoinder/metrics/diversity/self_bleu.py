@@ -91,12 +91,10 @@ def _against_others(batch: Batch, begin: int, end: int) -> Batch:
     owner = np.repeat(np.arange(begin, end), others)
     other = np.tile(np.arange(others), end - begin)
     other += other >= owner
-    return Batch(
+    return Batch.laid_out(
         batch.items[begin:end],
         batch.table,
         batch.reply[begin:end],
         batch.reply[other],
         np.arange(end - begin + 1, dtype=np.int64) * others,
-        np.ones(len(other)),
-        np.ones(len(other)),
     )

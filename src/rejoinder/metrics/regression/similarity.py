@@ -49,9 +49,8 @@ def _pairs(batch: Batch, blocks: Sequence[Block]) -> Batch:
     reply = np.concatenate([np.repeat(texts, len(known)) for texts, known in blocks])
     reference = np.concatenate([np.tile(known, len(texts)) for texts, known in blocks])
     many = len(reply)
-    ones = np.ones(many)
     first = np.arange(many + 1, dtype=np.int64)
-    return Batch([batch.items[0]] * many, batch.table, reply, reference, first, ones, ones)
+    return Batch.laid_out([batch.items[0]] * many, batch.table, reply, reference, first)
 
 
 def _cosines(metric: SentenceCosine, batch: Batch, blocks: Sequence[Block]) -> list[Found]:

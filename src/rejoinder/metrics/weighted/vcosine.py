@@ -1,18 +1,24 @@
-"""``vcosine``: how near a reply is to a good one, of which an evaluator finds many.
+"""``vcosine``: how near a reply is to good ones, of which an evaluator finds many.
 
-    score(h) = max_j  cos(s(h), s(r_j)) - far · (1 - n_j) - doubt · (1 - w_j)
+    v_j = cos(s(h), s(r_j)) - found · [r_j was retrieved] - far · (1 - n_j) - doubt · (1 - w_j)
+    score(h) = log Σ_j exp(b · v_j) / b
 
 over the references that an item came with and those that the evaluator retrieved for it, where
 s(t) is the vector of a text, n_j the similarity of the contexts by which r_j was found, and w_j its
 rating. A reference that an item came with is neither far nor in doubt (n = 1, and w = 1 unless
-it has a weight), so a reply gains by a retrieved one only if it is clearly nearer to that.
-References whose weight is not above 0 are left out. A blank reply has no direction: its cosines
+it has a weight), so a reply gains by a retrieved one only if it is clearly nearer to that. The sum
+(``refs=soft(b=15)``) is a smooth maximum: a density of good replies around the one that is judged.
+``refs=max`` takes the nearest alone.
+
+References that an item came with and whose weight is not above 0 are left out. A retrieved one
+stays, whatever its rating: a rating may err, and those that are left out would make scores of
+contexts differ that have more or fewer of them. A blank reply has no direction: its cosines
 are 0. A reply that has words, but none with a vector, is unscored.
 
 ``vbleu`` multiplies by weights; here they are subtracted, because the cosine of unrelated texts
 is not 0. Vectors are the evaluator's own, those that it finds references with: so the metric knows
-every language that the evaluator knows. The defaults of ``far`` and ``doubt`` were chosen on
-DailyDialog++ dev with the vectors of MiniLM.
+every language that the evaluator knows. The defaults of ``found``, ``far``, ``doubt`` and b were
+chosen on DailyDialog++ dev and other turns of DailyDialog, with the vectors of MiniLM.
 
 ``evaluator``: a folder made by 'rejoinder fit'.  ``k``: how many references are retrieved; by
 default as many as the evaluator was made for.
@@ -30,21 +36,24 @@ from rejoinder.metrics.base import Reasons, check_range
 from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.metrics.embedding.static import unknown
 from rejoinder.metrics.evaluated import HOW, TOLERANCE, Expanding
+from rejoinder.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
 class VCosine(Expanding):
     name: ClassVar[str] = "vcosine"
     summary: ClassVar[str] = "cosine to retrieved references, less what is in doubt of them"
-    needs: ClassVar[frozenset[str]] = frozenset({"context", "references", "evaluator"})
+    needs: ClassVar[frozenset[str]] = frozenset({"context", "references", "weights", "evaluator"})
     tolerance: ClassVar[float] = TOLERANCE
 
-    far: float = 0.3
-    doubt: float = 0.15
+    refs: Spec = Spec("soft", (("b", 15),))
+    found: float = 0.2
+    far: float = 0.1
+    doubt: float = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("far", "doubt"):
+        for key in ("found", "far", "doubt"):
             check_range(key, getattr(self, key), 0, 2)
 
     def lacking(self) -> str | None:
@@ -64,9 +73,11 @@ class VCosine(Expanding):
         return np.asarray(self.vectors(batch).any(axis=1))
 
     def reasons(self, batch: Batch) -> Reasons:
+        batch = _not_bad(batch)
         return unknown(super().reasons(batch), batch, self.known(batch))
 
     def rows(self, batch: Batch) -> Floats:
+        batch = _not_bad(batch)
         return super().rows(batch.only(self.known(batch)[batch.reference]))
 
     def stats(self, batch: Batch) -> Floats:
@@ -75,5 +86,10 @@ class VCosine(Expanding):
         pairs = vectors[batch.reply], vectors[batch.reference]
         cosine = np.einsum("nd,nd->n", *pairs, dtype=np.float64)
         far = 1 - np.minimum(batch.near, 1)  # BM25 knows no highest similarity
-        discount = self.far * far + self.doubt * (1 - batch.weight)
+        discount = self.found * batch.found + self.far * far + self.doubt * (1 - batch.weight)
         return np.column_stack([cosine - discount, np.ones(len(batch))])
+
+
+def _not_bad(batch: Batch) -> Batch:
+    """Without what an item came with as an example of a bad reply."""
+    return batch.only(batch.found | (batch.weight > 0))

@@ -33,16 +33,26 @@ def test_every_preset_is_ready_for_every_language(preset: str, language: str) ->
 def test_small_reads_sentence_vectors_in_english_and_word_vectors_elsewhere() -> None:
     english, japanese = (read_settings("small", code) for code in ("en", "ja"))
     assert english.vectors is None
-    assert str(english.unreferenced.form) == "vectors(model=minilm,asks=true)"
+    assert str(english.unreferenced.form) == (
+        "vectors(model=minilm,asks=true,below=3,joined=false)"
+    )
     assert japanese.vectors is not None
     assert japanese.vectors.method == "fasttext"
     assert str(japanese.unreferenced.form) == "vectors(often=0.0001,spelling=2048)"
+    assert (english.unreferenced.settings.networks, english.rater.settings.networks) == (3, 3)
     # what the language does not change stays
     assert (english.unreferenced.settings.closeness, japanese.unreferenced.settings.closeness) == (
         0.5,
         0.0,
     )
-    plain = replace(english.unreferenced.settings, closeness=0.0)
+    plain = replace(
+        english.unreferenced.settings,
+        closeness=0.0,
+        spare=0.0,
+        networks=1,
+        loss="softmax",
+        training=replace(english.unreferenced.settings.training, epochs=2),
+    )
     assert plain == japanese.unreferenced.settings
 
 

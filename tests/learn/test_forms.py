@@ -23,6 +23,7 @@ from rejoinder.learn.forms.ragged import Ragged
 from rejoinder.learn.forms.vectors import VectorForm
 from rejoinder.learn.networks.cross import NONE
 from rejoinder.learn.settings import RaterSettings, ScorerSettings, Training
+from rejoinder.retrieve.dense import SentenceVectors
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -45,11 +46,13 @@ def options(name: str, bert: Path) -> tuple[str, dict[str, Any]]:
             "vectors", {"vectors": str(bert), "tokenizer": "whitespace", "spelling": 64},
         ),
         "asking": ("vectors", {"model": str(bert), "asks": True}),
+        "below": ("vectors", {"model": str(bert), "below": 1}),
+        "apart": ("vectors", {"model": str(bert), "joined": False}),
         "encoder": ("encoder", {"model": str(bert), "longest": 32, "frozen": 1}),
     }[name]  # fmt: skip
 
 
-NAMES = ["gru", "sentences", "words", "spelling", "asking", "encoder"]
+NAMES = ["gru", "sentences", "words", "spelling", "asking", "below", "apart", "encoder"]
 
 
 @pytest.fixture
@@ -72,6 +75,34 @@ def test_who_asks_is_read(bert: Path, tmp_path: Path) -> None:
     form.save(tmp_path / "saved")
     again = Form.open(tmp_path / "saved")
     assert torch.equal(again.contexts(contexts, 2).batch(rows), found)
+
+
+def test_a_lower_layer_stands_behind_the_sentence(bert: Path, tmp_path: Path) -> None:
+    """Both have length 1, so that together they have √2. What is close is told by the sentence
+    alone, and neighbours are those of sentences."""
+    form = make_form("vectors", {"model": str(bert), "below": 1}, make_material(), tmp_path)
+    assert isinstance(form, VectorForm)
+    texts, rows = ["wa wb", "wc", "wd we wf"], np.arange(3)
+    whole = SentenceVectors(model=str(bert)).encode(texts)
+    lower = SentenceVectors(model=str(bert), layer=1).encode(texts)
+    assert np.abs(whole - lower).max() > 1e-3
+    np.testing.assert_array_equal(form.sentences(texts), whole)
+    found = form.replies(texts).batch(rows)
+    np.testing.assert_allclose(found, np.hstack([whole, lower]) / 2**0.5, rtol=1e-6)
+    np.testing.assert_allclose(found.norm(dim=1), 1, rtol=1e-6)
+    scorer: Any = form.scorer(ScorerSettings(training=TRAINING, turns=1, wide=8))
+    near = scorer.closeness(form.contexts([["wa"]] * 3).batch(rows), found)
+    expected = whole @ SentenceVectors(model=str(bert)).encode(["wa"])[0] / 2
+    np.testing.assert_allclose(near, expected, rtol=1e-5)
+
+
+def test_turns_can_be_read_one_by_one(bert: Path, tmp_path: Path) -> None:
+    """The last one, the one before it, and nothing where there is none."""
+    form = make_form("vectors", {"model": str(bert), "joined": False}, make_material(), tmp_path)
+    found = form.contexts([["wa", "wb wc"], ["wd"]], 3).batch(np.arange(2))
+    wa, wbc, wd = SentenceVectors(model=str(bert)).encode(["wa", "wb wc", "wd"])
+    nothing = np.zeros_like(wa)
+    np.testing.assert_array_equal(found, [[wbc, wa, nothing], [wd, nothing, nothing]])
 
 
 @pytest.mark.parametrize("form", NAMES, indirect=True)
@@ -266,6 +297,10 @@ def test_wrong_options(bert: Path, tmp_path: Path) -> None:
     assert "hidden must be above 0, not 0" in wrong("gru", hidden=0, pieces=50)
     assert "not both" in wrong("vectors", model=str(bert), vectors=str(bert))
     assert "spelling needs word vectors" in wrong("vectors", model=str(bert), spelling=8)
+    assert "below needs a model" in wrong("vectors", vectors=str(bert), below=1)
+    for below in (2, -1):  # of 2 layers
+        found = wrong("vectors", model=str(bert), below=below)
+        assert f"below={below} is no layer below the last" in found
     assert "not from 0 to 65536" in wrong("vectors", vectors=str(bert), spelling=-1)
     assert "often=0.0 is no share" in wrong("vectors", vectors=str(bert), often=0)
     assert "often=often is not a number" in wrong("vectors", vectors=str(bert), often="often")

@@ -18,7 +18,7 @@ from rejoinder.learn import negatives as module
 from rejoinder.learn import settings
 from rejoinder.learn.batches import generator
 from rejoinder.learn.material import Examples
-from rejoinder.learn.negatives import Negatives, neighbours, words_of
+from rejoinder.learn.negatives import Negatives, commonness, neighbours, words_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -51,6 +51,33 @@ def test_random_ones_are_wrong_and_from_everywhere() -> None:
     assert len(set(found.tolist())) == 100
     assert (draw(negatives, rows) == found).all()
     assert (draw(negatives, rows, seed=2) != found).any()
+
+
+def test_how_common_replies_are() -> None:
+    """Cosines of the first two are 1 and 1, of the last one 1 and 0 twice: the logarithms of
+    2 e^10 + 1, twice, and of e^10 + 2, about 10.69 and 10, are brought to mean 0 and spread 1:
+    with two equal numbers, 1/√2, 1/√2 and -√2."""
+    vectors = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
+    assert commonness(vectors) == pytest.approx([0.5**0.5, 0.5**0.5, -(2**0.5)])
+    assert commonness(vectors[:2]).tolist() == [0, 0]  # all alike
+
+
+def test_common_replies_are_spared() -> None:
+    """Replies 0 to 59 lie together, 60 to 99 each for itself: by chance, 60 of 100 draws have one
+    of the former; z is .816 for them and -1.225 for the others, so with spare=1 it is
+    60 e^-.816 / (60 e^-.816 + 40 e^1.225) = .163."""
+    pairs, rows = examples(), np.arange(100).repeat(200)
+    places = {text: max(0, n - 59) for n, text in enumerate(pairs.responses)}
+
+    def sentences(texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.eye(41, dtype=np.float32)[[places[text] for text in texts]]
+
+    share = {}
+    for spare in (0.0, 1.0):
+        found = draw(Negatives(pairs, ["random"], sentences, spare), rows)
+        assert (pairs.groups[found] != pairs.groups[rows]).all()
+        share[spare] = float((found < 60).mean())
+    assert share == {0.0: pytest.approx(0.6, abs=0.02), 1.0: pytest.approx(0.163, abs=0.02)}
 
 
 def test_what_says_the_same_is_not_wrong() -> None:

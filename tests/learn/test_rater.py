@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from learn.small import TOPICS, make_material, make_table
 from learn.tiny import make_bert
 from rejoinder.errors import UsageError
 from rejoinder.learn.forms import make_form
-from rejoinder.learn.forms.base import Form
+from rejoinder.learn.forms.base import Contexts, Form
+from rejoinder.learn.forms.vectors import Dense
 from rejoinder.learn.material import Material
 from rejoinder.learn.progress import Progress
 from rejoinder.learn.rater import Questions, Rater, fit_rater
@@ -160,12 +162,24 @@ def test_killed_and_resumed_it_is_the_same_to_the_last_byte(
     assert one == other
 
 
-def test_examples_are_balanced_and_true(forms: dict[str, Form]) -> None:
+class Numbered:
+    """Texts as numbers, so that no two of them are the same."""
+
+    def contexts(self, contexts: Contexts, turns: int = 1) -> Dense:
+        found = self.replies([context[-1] for context in contexts])
+        return Dense(found.vectors, found.rows[:, None])
+
+    def replies(self, texts: Sequence[str]) -> Dense:
+        _, rows = np.unique(np.array(texts), return_inverse=True)
+        return Dense(torch.arange(len(texts)).unsqueeze(1), rows)
+
+
+def test_examples_are_balanced_and_true() -> None:
     """Over an epoch, each row with others beside it once with one of them, once with none."""
     examples = MATERIAL.training
-    source = Questions.of(examples, examples.answered, forms["vectors"], SETTINGS)
-    contexts = forms["vectors"].contexts(examples.contexts(1))
-    replies = forms["vectors"].replies(examples.responses)
+    form: Any = Numbered()
+    source = Questions.of(examples, examples.answered, form, SETTINGS)
+    contexts, replies = form.contexts(examples.contexts(1)), form.replies(examples.responses)
     everything = np.arange(len(examples))
     known = torch.cat([contexts.batch(everything)[:, 0], replies.batch(everything)], dim=1)
     assert len(known.unique(dim=0)) == len(known)

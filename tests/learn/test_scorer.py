@@ -19,6 +19,7 @@ from rejoinder.learn.calibration import calibrate
 from rejoinder.learn.forms import make_form
 from rejoinder.learn.forms.base import Form
 from rejoinder.learn.material import Examples, Material
+from rejoinder.learn.networks.panel import members_of
 from rejoinder.learn.progress import Progress
 from rejoinder.learn.rater import Rater
 from rejoinder.learn.scorer import Candidates, Scorer, fit_scorer, loss_of
@@ -223,6 +224,7 @@ def test_losses() -> None:
 
     Margin .5: (.5 - .75 + .5) + 0 + (.5 - .25 + .75) + (.5 - .25 + .25) = .25 + 0 + 1 + .5
     Cross entropy: -log(3 / (3 + 1 + 1/3)) - log((1/3) / (1/3 + 3 + 1/3))
+    Of each: -log .75 - (log .5 + log .75) / 2 - log .25 - (log .25 + log .75) / 2
     """
     log3 = float(np.log(3))
     model = Fixed([[log3, 0.0, -log3], [-log3, log3, -log3]])
@@ -232,6 +234,10 @@ def test_losses() -> None:
     value, count = loss_of(dataclasses.replace(SETTINGS, loss="softmax"))(model, batch)
     assert value.item() == pytest.approx(float(np.log(13 / 9) + np.log(11)))
     assert count == 2
+    value, count = loss_of(dataclasses.replace(SETTINGS, loss="logistic"))(model, batch)
+    half, quarter, most = (float(np.log(share)) for share in (0.5, 0.25, 0.75))
+    expected = -most - (half + most) / 2 - quarter - (quarter + most) / 2
+    assert (value.item(), count) == (pytest.approx(expected), 2)
 
 
 def test_calibrated_scores_are_probabilities(forms: dict[str, Form], tmp_path: Path) -> None:
@@ -274,9 +280,31 @@ def test_what_is_plainly_close_counts_beside_what_was_learnt(
     np.testing.assert_array_equal(again, found.score(contexts, replies))
 
 
-def test_closeness_needs_vectors(forms: dict[str, Form], tmp_path: Path) -> None:
-    settings = dataclasses.replace(SETTINGS, closeness=0.5)
-    with pytest.raises(UsageError, match="closeness needs the form vectors, not gru"):
+def test_several_networks(forms: dict[str, Form], tmp_path: Path) -> None:
+    """Their mean counts, after a reload, too, and closeness beside it once."""
+    settings = dataclasses.replace(SETTINGS, networks=3, closeness=0.5)
+    scorer, _ = fit_scorer(MATERIAL, forms["vectors"], settings, tmp_path / "work")
+    assert recall(scorer, MATERIAL.validation) > 0.8
+    contexts, replies = MATERIAL.validation.contexts(2), MATERIAL.validation.responses
+    asked, texts = forms["vectors"].contexts(contexts, 2), forms["vectors"].replies(replies)
+    rows = np.arange(len(replies))
+    members: list[Any] = members_of(scorer.model)
+    with torch.inference_mode():
+        batch = asked.batch(rows), texts.batch(rows)
+        said = torch.stack([member(*batch) for member in members]).mean(dim=0)
+        line = said + scorer.reading["closeness"] * members[0].closeness(*batch)
+        line = scorer.reading["slope"] * line + scorer.reading["height"]
+    scores = scorer.score(contexts, replies)
+    np.testing.assert_allclose(scores, line.sigmoid().numpy(), atol=1e-6)
+    scorer.save(tmp_path / "saved")
+    again = Scorer.open(tmp_path / "saved").score(contexts, replies)
+    np.testing.assert_array_equal(scores, again)
+
+
+@pytest.mark.parametrize("setting", ["closeness", "spare"])
+def test_what_needs_vectors(forms: dict[str, Form], tmp_path: Path, setting: str) -> None:
+    settings = dataclasses.replace(SETTINGS, **{setting: 0.5})
+    with pytest.raises(UsageError, match=f"{setting} needs the form vectors, not gru"):
         fit_scorer(MATERIAL, forms["gru"], settings, tmp_path)
 
 
@@ -313,8 +341,13 @@ def test_a_foreign_part_is_named(fitted: dict[str, tuple[Scorer, Outcome]], tmp_
 
 def test_settings_complain() -> None:
     with pytest.raises(UsageError) as error:
-        ScorerSettings(training=TRAINING, turns=0, loss="hinge", hard=("near",), dropout=1.0)
-    assert len(error.value.messages) == 4
+        ScorerSettings(
+            training=TRAINING, turns=0, loss="hinge", hard=("near",), dropout=1.0, networks=0,
+            spare=-1,
+        )  # fmt: skip
+    assert len(error.value.messages) == 6
+    assert "spare must not be below 0, or without end, but is -1" in str(error.value)
+    assert "networks is from 1 to 100, not 0" in str(error.value)
     assert "unknown kind of negatives 'near'" in str(error.value)
     assert SETTINGS.plain()["training"]["seed"] == 1
     assert SETTINGS.plain()["hard"] == []

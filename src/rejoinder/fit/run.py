@@ -87,9 +87,11 @@ class Run:
                     f"{name}: {', '.join(by)}: negatives by vector need the form vectors, not"
                     f" {part.form.name}"
                 )
-
-        if scorer.settings.closeness and scorer.form.name != "vectors":
-            raise UsageError(f"{SCORER}.closeness needs the form vectors, not {scorer.form.name}")
+        for setting in ("closeness", "spare"):
+            if getattr(scorer.settings, setting) and scorer.form.name != "vectors":
+                raise UsageError(
+                    f"{SCORER}.{setting} needs the form vectors, not {scorer.form.name}"
+                )
 
     @cached_property
     def parts(self) -> Parts:

@@ -66,9 +66,17 @@ def save_model(path: Path, model: Model, **known: Any) -> None:
 def load_model(path: Path) -> tuple[Model, dict[str, Any]]:
     """A model of whatever kind the file says, and all that the file knows of it."""
     tensors, known = read(path)
-    model = _class_of(known.get("kind"), path).build(known.get("config", {}))
+    try:
+        model = built(known)
+    except DataError as error:
+        raise DataError(str(error), path=str(path)) from None
     fill(model, tensors, path)
     return model.eval(), known
+
+
+def built(known: Mapping[str, Any]) -> Model:
+    """A model of the kind and shape that ``describe`` has told; its weights mean nothing yet."""
+    return _class_of(known.get("kind")).build(known.get("config", {}))
 
 
 def fill(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
@@ -151,7 +159,7 @@ def _known(notes: Mapping[str, str] | None, path: Path) -> dict[str, Any]:
     return known
 
 
-def _class_of(kind: Any, path: Path) -> type[Model]:
+def _class_of(kind: Any) -> type[Model]:
     module, _, name = str(kind).partition(":")
     found: Any = None
     if module.partition(".")[0] == HOME:
@@ -163,7 +171,5 @@ def _class_of(kind: Any, path: Path) -> type[Model]:
             if (error.name or "").partition(".")[0] != HOME:
                 raise  # the module is there, something that it needs is not
     if not (isinstance(found, type) and issubclass(found, Model)):
-        raise DataError(
-            f"holds a model of kind '{kind}', which this version does not know", path=str(path)
-        )
+        raise DataError(f"holds a model of kind '{kind}', which this version does not know")
     return found

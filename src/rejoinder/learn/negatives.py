@@ -7,11 +7,14 @@ wrong place); ``words``, a reply that shares a word with the true one, but none 
 ``vectors``, a neighbour of the true one by vector; ``matched``, of 60 random ones the one that is
 about as near to the utterance, by vector, as the true one, so that nearness alone tells nothing;
 ``parrot``, the utterance itself. A pair that has none of a kind gets a random one.
+
+"I see" is right in many places, and so a random "I see" is often no wrong reply: common replies can
+be spared, and drawn less often.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
 from typing import Any
 
@@ -42,6 +45,10 @@ DRAWN = 60
 """Replies of which the best match is taken. Of all replies, it would often be right."""
 SAME = 0.95
 """Cosine above which two replies mean the same: then the other one is not wrong."""
+SHARPNESS = 10
+"""A reply with the cosine c counts exp(10 c) as a neighbour."""
+COMPARED = 4000
+"""Replies among which neighbours are counted, drawn at random from more."""
 
 
 class Negatives:
@@ -55,8 +62,10 @@ class Negatives:
         examples: Examples,
         kinds: Sequence[str],
         sentences: Callable[[Sequence[str]], Vectors] | None = None,
+        spare: float = 0.0,
     ) -> None:
-        """``sentences`` gives [n, d] vectors of length 1, for the kinds that need them."""
+        """``sentences`` gives [n, d] vectors of length 1, for the kinds that need them, and for
+        ``spare``: random replies are drawn the less often, the more common they are."""
         self._examples = examples
         makers: dict[str, Callable[[], Draw]] = {
             RANDOM: lambda: self._random,
@@ -69,6 +78,8 @@ class Negatives:
             makers["matched"] = lambda: _as_near(
                 sentences(examples.utterances), sentences(examples.responses)
             )
+            if spare:
+                makers[RANDOM] = lambda: _sparing(sentences(examples.responses), spare)
         self._draws = [makers[kind]() for kind in kinds]
 
     def draw(self, rows: Ints, kinds: Ints, chance: Chance) -> Ints:
@@ -229,18 +240,46 @@ def _as_near(utterances: Vectors, responses: Vectors) -> Draw:
     return draw
 
 
+def _sparing(vectors: Vectors, spare: float) -> Draw:
+    bounds = np.cumsum(np.exp(-spare * commonness(vectors)))
+
+    def draw(rows: Ints, chance: Chance) -> Ints:
+        drawn: Ints = np.searchsorted(bounds, chance.random(len(rows)) * bounds[-1], side="right")
+        return np.minimum(drawn, len(bounds) - 1)
+
+    return draw
+
+
+def commonness(vectors: Vectors) -> NDArray[np.float64]:
+    """[n] how densely others lie around each, on a scale where all have mean 0 and spread 1."""
+    found = np.empty(len(vectors))
+    for start, cosines in _compared(vectors, _some(len(vectors), COMPARED)):
+        found[start : start + len(cosines)] = (SHARPNESS * cosines).logsumexp(dim=1).numpy()
+    found -= found.mean()
+    return found / (found.std() or 1.0)
+
+
 def neighbours(vectors: Vectors) -> Ints:
     """[n, k] rows that are near each row, but do not mean the same; -1 where there are fewer."""
-    size = len(vectors)
-    pool = np.arange(size)
-    if size > NEIGHBOURHOOD:
-        pool = np.sort(generator(size).choice(size, NEIGHBOURHOOD, replace=False))
-    others = torch.from_numpy(np.ascontiguousarray(vectors[pool].T))
-    found = np.full((size, min(NEIGHBOURS, len(pool))), -1, np.int64)
-    for start in range(0, size, 1024):
-        cosines = torch.from_numpy(vectors[start : start + 1024]) @ others
+    pool = _some(len(vectors), NEIGHBOURHOOD)
+    found = np.full((len(vectors), min(NEIGHBOURS, len(pool))), -1, np.int64)
+    for start, cosines in _compared(vectors, pool):
         cosines[cosines > SAME] = -1.0
         best, places = cosines.topk(found.shape[1], dim=1)
         some = pool[places.numpy()]
         found[start : start + len(some)] = np.where(best.numpy() > 0, some, -1)
     return found
+
+
+def _some(size: int, most: int) -> Ints:
+    """All rows, or so many of them, drawn at random."""
+    if size <= most:
+        return np.arange(size)
+    return np.sort(generator(size).choice(size, most, replace=False))
+
+
+def _compared(vectors: Vectors, pool: Ints) -> Iterator[tuple[int, torch.Tensor]]:
+    """Block by block, the first row of it, and [rows, pool] the cosines with those of the pool."""
+    others = torch.from_numpy(np.ascontiguousarray(vectors[pool].T))
+    for start in range(0, len(vectors), 1024):
+        yield start, torch.from_numpy(vectors[start : start + 1024]) @ others

@@ -20,6 +20,7 @@ from rejoinder.learn.forms.base import Contexts, Form, Ints, Prepared
 from rejoinder.learn.judging import NO_LIMIT, Judge, batches_of, drawn_from, identity_of
 from rejoinder.learn.material import Examples, Material
 from rejoinder.learn.negatives import Negatives
+from rejoinder.learn.networks.panel import apart, several
 from rejoinder.learn.networks.raters import rating
 from rejoinder.learn.progress import Progress
 from rejoinder.learn.scorer import negatives_of
@@ -97,10 +98,12 @@ def fit_rater(
         validation = Questions.of(material.validation, held_out, form, settings, fixed=True)
     else:
         training, validation = training.split(HELD_OUT)
-    model = drawn_from(settings.training.seed, lambda: form.rater(settings))
+    model = drawn_from(
+        settings.training.seed, lambda: several(settings.networks, lambda: form.rater(settings))
+    )
     outcome = train(
         model,
-        rating_loss,
+        apart(rating_loss),
         training,
         settings.training,
         work,

@@ -22,7 +22,8 @@ from rejoinder.learn.forms.base import Contexts, Form, Prepared
 from rejoinder.learn.judging import NO_LIMIT, Judge, batches_of, drawn_from, identity_of
 from rejoinder.learn.material import Examples, Material
 from rejoinder.learn.negatives import Negatives
-from rejoinder.learn.networks.scorers import VectorScorer, margin_loss
+from rejoinder.learn.networks.panel import apart, members_of, several
+from rejoinder.learn.networks.scorers import VectorScorer, logistic_loss, margin_loss
 from rejoinder.learn.progress import Progress
 from rejoinder.learn.settings import BY_VECTOR, RANDOM, ScorerSettings
 from rejoinder.learn.training import VALIDATION, Loss, Outcome, train
@@ -65,13 +66,15 @@ def fit_scorer(
     """
     if len(np.unique(material.training.said)) < 2:
         raise DataError("all responses say the same: there is nothing to tell apart")
-    model = drawn_from(settings.training.seed, lambda: form.scorer(settings))
-    if settings.closeness and not isinstance(model, VectorScorer):
+    model = drawn_from(
+        settings.training.seed, lambda: several(settings.networks, lambda: form.scorer(settings))
+    )
+    if settings.closeness and not isinstance(members_of(model)[0], VectorScorer):
         raise UsageError(f"closeness needs the form vectors, not {form.name}")
     validation = Candidates.of(material.validation, form, settings, fixed=True)
     outcome = train(
         model,
-        loss_of(settings),
+        apart(loss_of(settings)),
         Candidates.of(material.training, form, settings),
         settings.training,
         work,
@@ -105,7 +108,7 @@ class Candidates(Planned):
         return cls(
             contexts,
             replies,
-            negatives_of(examples, (RANDOM, *settings.hard), form),
+            negatives_of(examples, (RANDOM, *settings.hard), form, settings.spare),
             # by contexts alone: most replies of a batch are wrong ones, of any length
             LengthBatches(contexts.lengths, NO_LIMIT, settings.batch),
             settings,
@@ -125,16 +128,20 @@ class Candidates(Planned):
         return self.contexts.batch(rows), self.replies.batch(asked)
 
 
-def negatives_of(examples: Examples, kinds: Sequence[str], form: Form) -> Negatives:
+def negatives_of(
+    examples: Examples, kinds: Sequence[str], form: Form, spare: float = 0.0
+) -> Negatives:
     """With the form's own vectors, for neighbours."""
     sentences = getattr(form, "sentences", None)
-    if BY_VECTOR & set(kinds) and sentences is None:
+    if sentences is None and BY_VECTOR & set(kinds):
         raise UsageError(f"negatives by vector need the form vectors, not {form.name}")
-    return Negatives(examples, kinds, sentences)
+    if sentences is None and spare:
+        raise UsageError(f"spare needs the form vectors, not {form.name}")
+    return Negatives(examples, kinds, sentences, spare)
 
 
 def loss_of(settings: ScorerSettings) -> Loss[Batch]:
-    """RUBER's margin over all wrong replies, or cross entropy among all replies."""
+    """RUBER's margin over all wrong replies, or cross entropy: among all replies, or of each."""
 
     def loss(model: nn.Module, batch: Batch) -> tuple[Tensor, float]:
         contexts, replies = batch
@@ -142,6 +149,8 @@ def loss_of(settings: ScorerSettings) -> Loss[Batch]:
         if settings.loss == "margin":
             found = margin_loss(scores[:, :1].sigmoid(), scores[:, 1:].sigmoid(), settings.margin)
             return found.sum(), float(found.numel())
+        if settings.loss == "logistic":
+            return logistic_loss(scores[:, 0], scores[:, 1:]).sum(), float(len(scores))
         truth = torch.zeros(len(scores), dtype=torch.long, device=scores.device)
         return nn.functional.cross_entropy(scores, truth, reduction="sum"), float(len(scores))
 
@@ -154,8 +163,9 @@ def _judged(
     """[replies] what the network says, and what is plainly close."""
     with torch.inference_mode():
         scores: Tensor = model(contexts, replies)
-        if closeness and isinstance(model, VectorScorer):
-            scores = scores + closeness * model.closeness(contexts, replies)
+        first = members_of(model)[0]
+        if closeness and isinstance(first, VectorScorer):
+            scores = scores + closeness * first.closeness(contexts, replies)
         return scores.double().numpy()
 
 

@@ -10,7 +10,7 @@ from rejoinder.errors import UsageError
 
 OPTIMIZERS = ("adam", "adamw")
 SCHEDULES = ("linear", "constant")
-LOSSES = ("margin", "softmax")
+LOSSES = ("margin", "softmax", "logistic")
 OF_OTHERS = ("dialogue", "words", "vectors", "matched")
 """Kinds of replies that look right and are wrong, given to something else: see
 ``learn/negatives.py``."""
@@ -118,7 +118,9 @@ class ScorerSettings:
     dropout: float = 0.2
     loss: str = "margin"
     """``margin`` (RUBER): the true reply scores higher than a wrong one, by ``margin``;
-    ``softmax``: cross entropy of the true reply among the wrong ones."""
+    ``softmax``: cross entropy of the true reply among the wrong ones; ``logistic``: cross entropy
+    of each reply by itself, the wrong ones together as heavy as the true one. The first two
+    compare replies to one context only; the last one makes scores of all contexts comparable."""
     margin: float = 0.5
     negatives: int = 1
     """Wrong replies for each true one, drawn anew in every epoch."""
@@ -126,18 +128,27 @@ class ScorerSettings:
     """Kinds of which some of the wrong replies are (see ``HARD``); the others are random."""
     hard_share: float = 0.5
     """How many are, where there are kinds."""
+    spare: float = 0.0
+    """How far common replies are spared as wrong ones, because they are right in many places:
+    random ones are drawn by exp(-spare · c), where c is how common a reply is, in standard
+    deviations from the mean (form ``vectors``)."""
     closeness: float = 0.0
     """How much the plain cosine of context and reply counts beside what was learnt, which counts 1
     (form ``vectors``): the encoder knows of more domains than the logs have."""
     batch: int = 256
     """Pairs at once."""
+    networks: int = 1
+    """How many learn side by side; their mean counts."""
 
     def __post_init__(self) -> None:
         complain(
-            *_shape_checks(self.turns, self.wide, self.dropout, self.batch),
-            (
-                not 0 <= self.closeness < float("inf"),
-                f"closeness must not be below 0, or without end, but is {self.closeness}",
+            *_shape_checks(self.turns, self.wide, self.dropout, self.batch, self.networks),
+            *(
+                (
+                    not 0 <= value < float("inf"),
+                    f"{name} must not be below 0, or without end, but is {value}",
+                )
+                for name, value in (("closeness", self.closeness), ("spare", self.spare))
             ),
             (
                 self.loss not in LOSSES,
@@ -175,10 +186,12 @@ class RaterSettings:
     """Kinds of wrong pairs, in equal parts: ``random`` (the papers), or kinds of ``OF_OTHERS``."""
     batch: int = 256
     """Pairs of pairs at once."""
+    networks: int = 1
+    """How many learn side by side; their mean counts."""
 
     def __post_init__(self) -> None:
         complain(
-            *_shape_checks(self.turns, self.wide, self.dropout, self.batch),
+            *_shape_checks(self.turns, self.wide, self.dropout, self.batch, self.networks),
             (self.layers < 1, f"layers must be above 0, not {self.layers}"),
             (not self.negatives, f"negatives: name a kind, such as {RANDOM}"),
             *_kind_checks(self.negatives, (RANDOM, *OF_OTHERS)),
@@ -192,12 +205,19 @@ class RaterSettings:
 Checks = tuple[bool, str]
 
 
-def _shape_checks(turns: int, wide: int, dropout: float, batch: int) -> list[Checks]:
+MOST_NETWORKS = 100
+
+
+def _shape_checks(turns: int, wide: int, dropout: float, batch: int, networks: int) -> list[Checks]:
     return [
         (turns < 1, f"turns must be above 0, not {turns}"),
         (wide < 1, f"wide must be above 0, not {wide}"),
         (not 0 <= dropout < 1, f"dropout is a share from 0 to below 1, not {dropout}"),
         (batch < 1, f"batch must be above 0, not {batch}"),
+        (
+            not 1 <= networks <= MOST_NETWORKS,
+            f"networks is from 1 to {MOST_NETWORKS}, not {networks}",
+        ),
     ]
 
 

@@ -22,8 +22,8 @@ def make_form(name: str, options: Mapping[str, Any], material: Material, work: P
     """A new form for networks that learn from this material.
 
     ``options`` are those of the form's ``make``: pieces, embedding, hidden, longest (gru); model,
-    or vectors, tokenizer and lower, asks (vectors); model, frozen, longest (encoder). What is made
-    on the way is kept in ``work``, for a call that is repeated.
+    or vectors, tokenizer and lower, asks, below, joined (vectors); model, frozen, longest
+    (encoder). What is made on the way is kept in ``work``, for a call that is repeated.
     """
     places = {key: value for key, value in options.items() if key in PLACES}
     rest = {key: value for key, value in options.items() if key not in PLACES}

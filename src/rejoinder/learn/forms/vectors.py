@@ -3,12 +3,16 @@
 Texts are read once, by an encoder or by averaging word vectors, and networks learn to compare what
 was read. That takes no more than a minute an epoch, and works in every language that has vectors.
 Vectors are those of retrieval, from the same cache.
+
+What a sentence is about is not all that an answer hangs on. An encoder's lower layers still know
+more of its words and of how it is built, so the vector of one of them may stand behind the
+sentence's own (``below``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,6 +31,7 @@ from rejoinder.learn.material import Material
 from rejoinder.learn.networks.raters import VectorRater
 from rejoinder.learn.networks.scorers import VectorScorer
 from rejoinder.learn.settings import RaterSettings, ScorerSettings
+from rejoinder.progress import pass_of
 from rejoinder.retrieve.base import make_retriever
 from rejoinder.retrieve.dense import SentenceVectors, StaticVectors, VectorRetriever
 from rejoinder.spec import Spec, parse
@@ -65,12 +70,29 @@ class VectorForm(Form):
 
     name: ClassVar[str] = "vectors"
 
-    def __init__(self, source: VectorRetriever, spelling: int = 0, asks: bool = False) -> None:
+    def __init__(
+        self,
+        source: VectorRetriever,
+        spelling: int = 0,
+        asks: bool = False,
+        below: int = 0,
+        joined: bool = True,
+    ) -> None:
+        self.lower: SentenceVectors | None = None
+        if below:
+            if not isinstance(source, SentenceVectors):
+                raise UsageError("form vectors: below needs a model, not word vectors")
+            if not 0 < below < source.encoder.layers:
+                raise UsageError(
+                    f"form vectors: below={below} is no layer below the last;"
+                    f" model '{source.model}' has {source.encoder.layers}"
+                )
+            self.lower = replace(source, layer=below)
         if spelling and not isinstance(source, StaticVectors):
             raise UsageError("form vectors: spelling needs word vectors, not a model")
         if not 0 <= spelling <= MOST_PLACES:
             raise UsageError(f"form vectors: spelling={spelling} is not from 0 to {MOST_PLACES}")
-        self.source, self.spelling, self.asks = source, spelling, asks
+        self.source, self.spelling, self.asks, self.joined = source, spelling, asks, joined
 
     @classmethod
     def make(
@@ -85,6 +107,8 @@ class VectorForm(Form):
         often: float | None = None,
         spelling: int = 0,
         asks: bool = False,
+        below: int = 0,
+        joined: bool = True,
         home: Path | None = None,
     ) -> VectorForm:
         """Sentence vectors of an encoder (``model``), or averages of word vectors.
@@ -92,10 +116,13 @@ class VectorForm(Form):
         ``vectors="evaluator"`` are those in the folder ``vectors`` beside ``home``, the folder
         where the network is going to be saved: they can be moved together. ``often`` is as in
         the retriever; ``spelling`` is the number of places for how words are written, 0 for none;
-        with ``asks``, networks are told which texts ask something.
+        with ``asks``, networks are told which texts ask something; ``below`` is a lower layer of
+        the encoder whose vectors they read, too, 0 for none; turns that are not ``joined`` are
+        read one by one.
         """
+        reads = (spelling, asks, below, joined)
         if vectors is None:
-            return cls(SentenceVectors(model=model or DEFAULT_MODEL), spelling, asks)
+            return cls(SentenceVectors(model=model or DEFAULT_MODEL), *reads)
         if model is not None:
             raise UsageError("form vectors: give a model or vectors, not both")
         spec = tokenizer if isinstance(tokenizer, Spec) else parse(tokenizer)
@@ -103,7 +130,7 @@ class VectorForm(Form):
             source = StaticVectors(vectors=vectors, tok=spec, lower=lower, often=often)
         except ValueError as error:
             raise UsageError(f"form vectors: {error}") from None
-        return cls(source if home is None else source.at(home), spelling, asks)
+        return cls(source if home is None else source.at(home), *reads)
 
     @classmethod
     def check(cls, **options: Any) -> None:
@@ -114,12 +141,33 @@ class VectorForm(Form):
         with self.watch() as advance:
             return self.source.encode(list(texts), advance)
 
+    @property
+    def dimensions(self) -> int:
+        """Of what networks read of a text: with a lower layer, twice those of a sentence vector."""
+        return self.source.dimensions * (1 if self.lower is None else 2)
+
+    def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """[n, dimensions] vectors of length 1: the sentence's, and behind it that of a lower layer,
+        both alike in size."""
+        if self.lower is None:
+            return self.sentences(texts)
+        with self.watch() as advance:
+            parts = [
+                source.encode(list(texts), pass_of(advance, number, 2))
+                for number, source in enumerate((self.source, self.lower))
+            ]
+        return np.hstack(parts) / np.float32(2**0.5)
+
     def contexts(self, contexts: Contexts, turns: int = 1) -> Dense:
         """Views of each context: its last turn, its last two, and so on. One that has fewer
-        turns is seen as a whole more than once."""
-        views = [
-            [" ".join(context[-count:]) for count in range(1, turns + 1)] for context in contexts
-        ]
+        turns is seen as a whole more than once.
+
+        If turns are not joined, the last one, the one before it, and so on: each is read once,
+        however many pairs have it, and nothing longer than a turn is. Where there is none,
+        there is no vector either.
+        """
+        view = _last_turns if self.joined else _turn_from_end
+        views = [[view(context, count) for count in range(1, turns + 1)] for context in contexts]
         numbers = distinct(view for each in views for view in each)
         rows = [[numbers[view] for view in each] for each in views]
         return self._read(list(numbers), np.array(rows, np.int64).reshape(-1, turns))
@@ -131,17 +179,18 @@ class VectorForm(Form):
 
     def scorer(self, settings: ScorerSettings) -> Model:
         return VectorScorer(
-            self.source.dimensions,
+            self.dimensions,
             settings.turns,
             settings.wide,
             settings.dropout,
             self.spelling,
             self.asks,
+            None if self.lower is None else self.source.dimensions,
         )
 
     def rater(self, settings: RaterSettings) -> Model:
         return VectorRater(
-            self.source.dimensions,
+            self.dimensions,
             settings.turns,
             settings.wide,
             settings.layers,
@@ -155,7 +204,11 @@ class VectorForm(Form):
         return self.source.depends
 
     def plain(self) -> dict[str, Any]:
-        return {"by": str(self.source), "spelling": self.spelling, "asks": self.asks}
+        below = 0 if self.lower is None else self.lower.layer
+        return {
+            "by": str(self.source), "spelling": self.spelling, "asks": self.asks, "below": below,
+            "joined": self.joined,
+        }  # fmt: skip
 
     def _save_files(self, folder: Path) -> None:
         """Vectors are found by their name."""
@@ -165,10 +218,11 @@ class VectorForm(Form):
         source = make_retriever(record["by"])
         if not isinstance(source, VectorRetriever):
             raise TypeError(f"{record['by']} has no vectors")
-        return cls(source.at(folder), record.get("spelling", 0), record.get("asks", False))
+        unless_known = {"spelling": 0, "asks": False, "below": 0, "joined": True}
+        return cls(source.at(folder), **{k: record.get(k, v) for k, v in unless_known.items()})
 
     def _read(self, texts: list[str], rows: Ints) -> Dense:
-        found = self.sentences(texts) if texts else np.zeros((0, self.source.dimensions))
+        found = self.read(texts) if texts else np.zeros((0, self.dimensions))
         vectors = torch.from_numpy(np.ascontiguousarray(found, np.float32))
         if self.asks:
             signs = [1.0 if asks(text) else -1.0 for text in texts]
@@ -177,3 +231,11 @@ class VectorForm(Form):
             return Dense(vectors, rows)
         assert isinstance(self.source, StaticVectors)
         return Dense(vectors, rows, spelled(texts, self.source, self.spelling))
+
+
+def _last_turns(context: Sequence[str], count: int) -> str:
+    return " ".join(context[-count:])
+
+
+def _turn_from_end(context: Sequence[str], count: int) -> str:
+    return context[-count] if count <= len(context) else ""

@@ -29,8 +29,8 @@ class Quadratic(nn.Module):
         self.matrix = nn.Parameter(torch.eye(width) / width**0.5)
 
     def forward(self, query: Tensor, reply: Tensor) -> Tensor:
-        """[n, width] twice → [n, 1]"""
-        return ((query @ self.matrix) * reply).sum(1, keepdim=True)
+        """[n, width] and [m, width] → [m, 1], where m is n or a multiple of it"""
+        return (repeated(query @ self.matrix, reply) * reply).sum(1, keepdim=True)
 
 
 class Perceptron(nn.Module):
@@ -42,8 +42,19 @@ class Perceptron(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(wide, 1)
 
-    def forward(self, features: Tensor) -> Tensor:
-        scores: Tensor = self.output(self.dropout(torch.tanh(self.hidden(features))))
+    def forward(self, *parts: Tensor) -> Tensor:
+        """[m, …] features side by side → [m]; the rows of a part may be fewer, as ``repeated`` has
+        it.
+
+        Parts are not put together: then what is the same for all replies of a context is
+        multiplied once, and no gradient is made for what was not learnt.
+        """
+        most = max(parts, key=len)
+        weights = torch.split(self.hidden.weight, [part.shape[1] for part in parts], dim=1)
+        hidden: Tensor = self.hidden.bias
+        for part, weight in zip(parts, weights, strict=True):
+            hidden = hidden + repeated(nn.functional.linear(part, weight), most)
+        scores: Tensor = self.output(self.dropout(torch.tanh(hidden)))
         return scores.squeeze(1)
 
 
@@ -98,13 +109,16 @@ class VectorScorer(Model):
         dropout: float = 0.0,
         spelling: int = 0,
         asks: bool = False,
+        sentence: int | None = None,
     ) -> None:
+        """``sentence`` is how many of the dimensions tell what a text is about, if not all."""
         super().__init__()
         self.config: dict[str, Any] = {
             "dimensions": dimensions, "views": views, "wide": wide, "dropout": dropout,
-            "spelling": spelling, "asks": asks,
+            "spelling": spelling, "asks": asks, "sentence": sentence,
         }  # fmt: skip
         self.dimensions = dimensions
+        self.sentence = dimensions if sentence is None else sentence
         self.scale = dimensions**0.5
         self.quadratic = nn.ModuleList(Quadratic(dimensions) for _ in range(views))
         shared = views if spelling else 0
@@ -122,29 +136,31 @@ class VectorScorer(Model):
         if self.config["asks"]:
             size += 1
             turns = repeated(contexts[:, 0, :size], replies)
-            features = torch.cat([features, who_asks(turns, replies[:, :size], self.scale)], dim=1)
+            features.append(who_asks(turns, replies[:, :size], self.scale))
         if self.glance is None:
-            scores: Tensor = self.judge(features)
+            scores: Tensor = self.judge(*features)
             return scores
         shared = written_alike(repeated(contexts[..., size:], replies), replies[:, size:])
-        judged: Tensor = self.judge(torch.cat([features, shared], dim=1))
+        judged: Tensor = self.judge(*features, shared)
         glance: Tensor = self.glance(shared).squeeze(1)
         return judged + glance
 
     def closeness(self, contexts: Tensor, replies: Tensor) -> Tensor:
-        """[m] what is known without learning: the cosine with the view that is nearest."""
-        views = repeated(contexts[..., : self.dimensions], replies)
-        return torch.einsum("nvd,nd->nv", views, replies[:, : self.dimensions]).amax(dim=1)
+        """[m] what is known without learning: how near the view is that is nearest."""
+        views = repeated(contexts[..., : self.sentence], replies)
+        return torch.einsum("nvd,nd->nv", views, replies[:, : self.sentence]).amax(dim=1)
 
-    def features(self, contexts: Tensor, replies: Tensor) -> Tensor:
-        """[m, …] what the vectors tell the hidden layer."""
+    def features(self, contexts: Tensor, replies: Tensor) -> list[Tensor]:
+        """What the vectors tell the hidden layer: parts of [m, …], or [n, …] for all replies of a
+        context."""
         reply = replies * self.scale
         parts = [reply]
         for view, quadratic in enumerate(self.quadratic):
-            query = repeated(contexts[:, view] * self.scale, reply)
-            product, difference = query * reply, (query - reply).abs()
+            query = contexts[:, view] * self.scale
+            beside = repeated(query, reply)
+            product, difference = beside * reply, (beside - reply).abs()
             parts += [query, product, difference, quadratic(query, reply)]
-        return torch.cat(parts, dim=1)
+        return parts
 
 
 def who_asks(turns: Tensor, replies: Tensor, scale: float) -> Tensor:
@@ -178,3 +194,13 @@ def margin_loss(good: Tensor, bad: Tensor, margin: float) -> Tensor:
             [0.4000, 0.1000]])
     """
     return (margin - good + bad).clamp(min=0)
+
+
+def logistic_loss(good: Tensor, bad: Tensor) -> Tensor:
+    """[n], [n, k] → [n] -log σ(s(q, r)) - mean log σ(-s(q, r⁻)), of scores before the sigmoid.
+
+    >>> logistic_loss(torch.tensor([0.0, 3.0]), torch.tensor([[0.0, 0.0], [-3.0, 0.0]]))
+    tensor([1.3863, 0.4195])
+    """
+    softplus = nn.functional.softplus
+    return softplus(-good) + softplus(bad).mean(dim=1)

@@ -1,0 +1,58 @@
+"""Several networks of one kind, which learn side by side from other first weights.
+
+What one network says of a reply depends on the weights that it began with. The mean over a few is
+steadier from seed to seed, and nearer to what people say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from rejoinder.learn.checkpoint import Model, built, describe
+from rejoinder.learn.training import Loss
+
+Batch = TypeVar("Batch")
+
+
+class Panel(Model):
+    """The mean of what its members say."""
+
+    def __init__(self, members: Sequence[Model]) -> None:
+        super().__init__()
+        self.config: dict[str, Any] = {"members": [describe(member) for member in members]}
+        self.members = nn.ModuleList(members)
+
+    @classmethod
+    def build(cls, config: Mapping[str, Any]) -> Self:
+        return cls([built(member) for member in config["members"]])
+
+    def forward(self, *texts: Tensor) -> Tensor | tuple[Tensor, ...]:
+        """As a member has it: scores, or a tuple of them."""
+        said = [member(*texts) for member in self.members]
+        if isinstance(said[0], tuple):
+            return tuple(torch.stack(parts).mean(dim=0) for parts in zip(*said, strict=True))
+        return torch.stack(said).mean(dim=0)
+
+
+def several(number: int, make: Callable[[], Model]) -> Model:
+    """A network, or a panel of them."""
+    return make() if number == 1 else Panel([make() for _ in range(number)])
+
+
+def members_of(model: nn.Module) -> list[nn.Module]:
+    """Those of a panel; any other network is alone."""
+    return list(model.members) if isinstance(model, Panel) else [model]
+
+
+def apart(loss: Loss[Batch]) -> Loss[Batch]:
+    """The mean loss of the members: each learns by itself, none leans on the others."""
+
+    def mean(model: nn.Module, batch: Batch) -> tuple[Tensor, float]:
+        losses, counts = zip(*(loss(each, batch) for each in members_of(model)), strict=True)
+        return torch.stack(losses).mean(), counts[0]
+
+    return mean

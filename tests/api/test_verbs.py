@@ -54,6 +54,37 @@ def test_meta_is_score_and_meta_in_one(tmp_path: Path, level: str) -> None:
     assert [result.metric for result in found.results] == metrics[: 1 if level == "item" else 2]
 
 
+def test_meta_without_ratings_knows_who_is_right(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No correlation is shown without the right ones: all others are wrong alike."""
+    items = [{**each, "ratings": None} for each in replies()]
+    for each in items:
+        each["system"] = {"x": "human"}.get(each["system"], each["system"])
+    found = rejoinder.meta(items, "rouge-l", right="human", resamples=200)
+    values = rejoinder.score(items, "rouge-l")["rouge-l"].values
+    right = np.array([each["system"] == "human" for each in items])
+    # 12 right ones against 24: how often one has more, equal ones count half
+    above = (values[right][:, None] > values[~right]).mean()
+    equal = (values[right][:, None] == values[~right]).mean()
+    assert found.results[0].auc == pytest.approx(above + equal / 2)
+    assert found.results[0].without_human is None
+    assert found.unrated == 0
+
+    files = [str(tmp_path / name) for name in ("i", "s")]
+    (tmp_path / "i").write_text("\n".join(map(json.dumps, items)))
+    assert run(["score", files[0], "-m", "rouge-l", "-o", files[1]]) == 0
+    capsys.readouterr()
+    assert run(["meta", *files, "--right", "human", "--resamples", "200", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["results"][0]["auc"] == found.results[0].auc
+    assert run(["meta", *files, "--right", "human", "--resamples", "200"]) == 0
+    assert "human against others over replies" in capsys.readouterr().out
+    assert run(["meta", *files, "--right", "human", "--drop-bad"]) == 2
+    assert "there is no annotator to be left out" in capsys.readouterr().err
+    assert run(["meta", *files, "--right", "humane"]) == 2
+    assert "did you mean human" in capsys.readouterr().err.replace("'", "")
+
+
 def test_meta_needs_ratings() -> None:
     with pytest.raises(DataError, match="no item has ratings"):
         rejoinder.meta([{"id": "1", "response": "a", "references": ["a"]}], "rouge-l")

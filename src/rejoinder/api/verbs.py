@@ -11,6 +11,7 @@ from rejoinder.api.given import as_items
 from rejoinder.api.scoring import scored
 from rejoinder.errors import DataError
 from rejoinder.items import Reference, item_from
+from rejoinder.meta.authors import rated_by_author
 from rejoinder.meta.correlate import Statistic
 from rejoinder.meta.join import join
 from rejoinder.meta.ranking import compare_systems
@@ -102,6 +103,7 @@ def meta(
     level: Literal["item", "context", "system"] = "item",
     statistic: Statistic = "spearman",
     human_system: str = HUMAN,
+    right: str | Sequence[str] = (),
     language: str | None = None,
     evaluator: str | Path | Evaluator | None = None,
     resamples: int = 1000,
@@ -110,22 +112,26 @@ def meta(
     """How well metrics agree with the ratings of the items: scores and correlates in one call.
 
     ``level`` says what is correlated: replies, the sets of replies to one context, or systems.
+    With ``right`` no ratings are read: replies of these systems are right, all others wrong.
     """
     given, kind = as_items(items)
     asked = requests(_listed(metrics), language, _folder(evaluator))
     rated = list(given)
+    if right:
+        rated = rated_by_author(rated, _listed(right))
     lines = [
         line
         for batch, results in evaluate(rated, asked.item_metrics)
         for line in item_scores(asked.items, batch, results, parts=False)
     ] + set_scores(asked.sets, judge_sets(rated, asked.set_metrics))
     joined = join(rated, enumerate(lines, 1), items_name="items", scores_name="scores")
-    found = study(joined, level, Settings(resamples, seed, statistic, human_system))
+    settings = Settings(resamples, seed, statistic, None if right else human_system)
+    found = study(joined, level, settings)
     return Agreement.of(found, kind)
 
 
-def _listed(metrics: str | Sequence[str]) -> list[str]:
-    return [metrics] if isinstance(metrics, str) else list(metrics)
+def _listed(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
 
 
 def _folder(evaluator: str | Path | Evaluator | None) -> str | None:

@@ -75,6 +75,14 @@ def meta(
     human_system: Annotated[
         str, typer.Option("--human-system", metavar="NAME", help="The system that is people.")
     ] = "human",
+    right: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--right",
+            metavar="NAME",
+            help="No ratings: replies of this system are right, others wrong; repeat.",
+        ),
+    ] = None,
     curve: Annotated[
         bool, typer.Option("--curve", help="Correlation over the number of references too.")
     ] = False,
@@ -98,11 +106,12 @@ def meta(
     Intervals are bootstrapped over contexts, because replies to one context are not independent.
     With --evaluator, contexts that were seen while it was made are counted. Annotators who hardly
     agree with the others, or who rate a planted distractor high, are listed, and left out with
-    --drop-bad.
+    --drop-bad. Without ratings, --right tells whether a metric knows people's replies from others.
     """
     from rejoinder.errors import UsageError
     from rejoinder.io import read_items, read_scores
     from rejoinder.meta.annotators import Limits
+    from rejoinder.meta.authors import rated_by_author
     from rejoinder.meta.humans import rating_table
     from rejoinder.meta.join import join
     from rejoinder.meta.raters import Sifted
@@ -114,13 +123,18 @@ def meta(
     if svg is not None and not curve:
         problems.append("--svg draws what --curve finds: add --curve")
     problems += drawn_to_stdout(svg)
+    if right and (drop_bad or drop_annotator):
+        problems.append("--right reads no ratings: there is no annotator to be left out")
     if problems:
         raise UsageError(*problems)
     check_output(svg, [items, scores, evaluator])
     check_strict(strict, evaluator is not None)
     replies = list(read_items(items))
+    if right:
+        replies = rated_by_author(replies, right)
     joined = join(replies, read_scores(scores), items_name=items, scores_name=scores)
-    settings = Settings(resamples, seed, statistic.value, human_system)
+    # without the right ones, all would be wrong alike
+    settings = Settings(resamples, seed, statistic.value, None if right else human_system)
     names = drop_annotator or []
     check_distractor(distractor, (reply.system for reply in replies))
     check_names(names, rating_table(replies)[0] if names else [])
@@ -145,7 +159,7 @@ def meta(
         return
     from rejoinder.report import agreement as tables
 
-    show(tables.correlation_table(found))
+    show(tables.correlation_table(found, right or ()))
     for table in (
         tables.without_human_table(found, human_system),
         tables.annotator_table(found),

@@ -36,12 +36,12 @@ class Units:
     """[n] the number of each unit's system in ``names``."""
     names: list[str]
 
-    def of(self, system: str) -> NDArray[np.bool_]:
+    def of(self, system: str | None) -> NDArray[np.bool_]:
         """Which units are one system's."""
         number = self.names.index(system) if system in self.names else -1
         return np.asarray(self.system == number)
 
-    def without(self, system: str) -> Units:
+    def without(self, system: str | None) -> Units:
         keep = ~self.of(system)
         scores = {name: values[keep] for name, values in self.scores.items()}
         human, context = self.human[keep], self.context[keep]

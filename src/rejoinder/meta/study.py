@@ -92,7 +92,8 @@ class Settings:
     resamples: int = 1000
     seed: int = 12345
     statistic: Statistic = "spearman"
-    human_system: str = HUMAN
+    human_system: str | None = HUMAN
+    """Correlations are shown without it, too; None: with all only."""
 
 
 def study(joined: Joined, level: str, settings: Settings, *, differences: bool = True) -> Study:

@@ -18,11 +18,12 @@ from rejoinder.report.tables import interval, number, p_value, plain_table, wrap
 SHOWN = ("spearman", "pearson")
 
 
-def correlation_table(found: Study) -> Table:
-    """The papers' table: each metric's correlation with people."""
+def correlation_table(found: Study, right: Sequence[str] = ()) -> Table:
+    """The papers' table: each metric's correlation with people, or with who is ``right``."""
     unit = {"item": "replies", "context": "sets of replies", "system": "systems"}[found.level]
     rows = [(r.metric, r.correlations, r.unscored) for r in found.results]
-    return _correlations(rows, f"Agreement with people over {unit}")
+    by = f"{', '.join(right)} against others" if right else "Agreement with people"
+    return _correlations(rows, f"{by} over {unit}")
 
 
 def without_human_table(found: Study, human_system: str) -> Table | None:

@@ -1,6 +1,6 @@
 """The stages of a fit, each made when it is first asked for.
 
-pairs → word vectors (if the settings ask for them) → pool → rater, unreferenced scorer → figures
+pairs → word vectors (if the settings ask for them) → rater → pool → unreferenced scorer → figures
 on dialogues held out.
 """
 
@@ -96,9 +96,11 @@ class Run:
     @cached_property
     def parts(self) -> Parts:
         """All parts; networks are trained by all processes together, who meet once for both."""
-        pairs, vectors, pool = self.pairs, self.vectors, self.pool
+        pairs, vectors = self.pairs, self.vectors
         with open_team():
-            return Parts(pairs, vectors, pool, self.rater, self.unreferenced)
+            # the pool after a network: that may read more of a text, and both at one go
+            rater, pool = self.rater, self.pool
+            return Parts(pairs, vectors, pool, rater, self.unreferenced)
 
     # --- pairs
 

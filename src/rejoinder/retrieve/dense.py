@@ -250,9 +250,14 @@ class SentenceVectors(VectorRetriever):
         return {"model": f"{self.encoder.name}@{self.encoder.digest}"}
 
     def encode(self, texts: list[str], on_progress: Progress | None = None) -> Vectors:
-        vectors = self.encoder.sentences(
-            texts, layer=self.layer, pooling=self.pooling, on_progress=on_progress
-        )
+        return self.layered(texts, [self.layer], on_progress)[0]
+
+    def layered(
+        self, texts: list[str], layers: Sequence[int | None], on_progress: Progress | None = None
+    ) -> list[Vectors]:
+        """The vectors of several layers, each as ``encode`` has its own."""
+        found = self.encoder.layered(texts, layers, pooling=self.pooling, on_progress=on_progress)
         blank = [i for i, text in enumerate(texts) if not text.strip()]
-        vectors[blank] = 0
-        return vectors
+        for vectors in found:
+            vectors[blank] = 0
+        return found

@@ -31,9 +31,9 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     run = BertNetwork.run
 
-    def counting(self: BertNetwork, ids: object, lengths: np.ndarray, layer: int) -> object:
+    def counting(self: BertNetwork, ids: object, lengths: np.ndarray, layers: list[int]) -> object:
         counts.append(lengths.size)
-        return run(self, ids, lengths, layer)  # type: ignore[arg-type]
+        return run(self, ids, lengths, layers)  # type: ignore[arg-type]
 
     monkeypatch.setattr(BertNetwork, "run", counting)
     return counts
@@ -51,6 +51,45 @@ def test_each_distinct_text_once(make_model: Make, seen: list[int]) -> None:
     assert sum(seen) == 6
     assert np.diff(tokens.starts).tolist() == [3, 4, 3, 3, 4, 3]
     np.testing.assert_array_equal(tokens.vectors[:3], tokens.vectors[7:10])
+
+
+@pytest.mark.parametrize("kind", ["bert", "electra"])
+def test_several_layers_at_once(make_model: Make, kind: str) -> None:
+    """Each as it is alone; electra goes through transformers."""
+    settings = {} if kind == "bert" else {"embedding_size": 12}
+    name = str(make_model(kind, **settings))
+    texts = [*TEXTS, TEXTS[0]]
+    together = Encoder(name).layered(texts, [None, 0, 2])
+    for layer, vectors in zip([3, 0, 2], together, strict=True):
+        alone = Encoder(str(make_model(kind, **settings)))
+        alone.digest = f"as if never seen {layer}"
+        np.testing.assert_allclose(vectors, alone.sentences(texts, layer=layer), atol=1e-6)
+
+
+def test_several_layers_take_one_way_through_the_network(make_model: Make, seen: list[int]) -> None:
+    encoder = Encoder(str(make_model()))
+    texts = ["blue", "the kitchen", "hello"]
+    last, lower = encoder.layered(texts, [3, 1])
+    assert sum(seen) == 3
+    np.testing.assert_array_equal(encoder.sentences(texts, layer=1), lower)
+    np.testing.assert_array_equal(encoder.sentences(texts), last)
+    assert sum(seen) == 3
+
+
+def test_a_layer_that_is_known_is_not_made_anew(make_model: Make, seen: list[int]) -> None:
+    """Beside other texts its last bits may be others, and what was built on them would not fit."""
+    encoder = Encoder(str(make_model()))
+    known = encoder.sentences(["blue", "hello"])
+    calls: list[tuple[int, int]] = []
+    last, lower = encoder.layered(
+        ["the kitchen", "blue", "hello"], [3, 1], on_progress=lambda *c: calls.append(c)
+    )
+    np.testing.assert_array_equal(last[1:], known)
+    assert seen == [2, 1, 2]  # the first two; the new one, both layers; those two, layer 1 alone
+    np.testing.assert_array_equal(
+        encoder.sentences(["the kitchen", "blue", "hello"], layer=1), lower
+    )
+    assert calls == [(0, 3), (1, 3), (3, 3)]
 
 
 def test_what_was_encoded_comes_from_the_cache(make_model: Make, seen: list[int]) -> None:
@@ -279,5 +318,6 @@ def means(encoder: Encoder, texts: list[str]) -> list[np.ndarray]:
     split = encoder._split(texts, 64)
     parts = zip(split.starts, split.starts[1:], strict=False)
     return [
-        encoder._network.run(split.ids[a:b], np.array([b - a]), 3).mean(axis=0) for a, b in parts
+        encoder._network.run(split.ids[a:b], np.array([b - a]), [3])[0].mean(axis=0)
+        for a, b in parts
     ]

@@ -11,6 +11,7 @@ texts.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,16 +125,19 @@ class BertNetwork:
         self._room: dict[str, Floats] = {}
         self._lock = threading.Lock()
 
-    def run(self, ids: NDArray[np.int32], lengths: Ints, layer: int) -> Floats:
+    def run(self, ids: NDArray[np.int32], lengths: Ints, layers: Sequence[int]) -> list[Floats]:
         # the buffers are for one caller at a time
         with self._lock, Shares(lengths) as shares:
-            while len(self._layers) < layer:
+            while len(self._layers) < max(layers):
                 prefix = f"{self._names.layer}{len(self._layers)}."
                 self._layers.append(_Layer(self._folder, self._weights, self._names, prefix))
             hidden = self._embedded(ids, lengths, shares)
-            for number in range(layer):
+            found = {0: hidden.copy()} if 0 in layers else {}
+            for number in range(max(layers)):
                 hidden = self._through(self._layers[number], hidden, shares)
-            return hidden.copy()
+                if number + 1 in layers:
+                    found[number + 1] = hidden.copy()
+            return [found[layer] for layer in layers]
 
     def _embedded(self, ids: NDArray[np.int32], lengths: Ints, shares: Shares) -> Floats:
         check_ids(ids, len(self._words), self._folder)

@@ -94,19 +94,31 @@ class Encoder:
         The mean over all tokens (special ones too) or the first token's vector. A text without
         any token, which few tokenizers allow, has the zero vector.
         """
+        return self.layered(texts, [layer], pooling=pooling, on_progress=on_progress)[0]
+
+    def layered(
+        self,
+        texts: Sequence[str],
+        layers: Sequence[int | None],
+        *,
+        pooling: str = "mean",
+        on_progress: Progress | None = None,
+    ) -> list[Floats]:
+        """The same of several layers: a text goes through the network once for all of them."""
         if pooling not in POOLINGS:
             raise UsageError(f"pooling '{pooling}' is none of {', '.join(POOLINGS)}")
         distinct, rows = _distinct(texts)
-        found = np.empty((len(distinct), self.dimensions), np.float32)
+        found = [np.empty((len(distinct), self.dimensions), np.float32) for _ in layers]
         pool = _means if pooling == "mean" else _firsts
 
         def entries(ids: NDArray[np.int32], vectors: Floats, lengths: Ints) -> list[bytes]:
             return [row.tobytes() for row in _normalised(pool(vectors, lengths))]
 
-        task = _Task(pooling, self._checked(layer), self.longest_sentence, entries)
-        for row, data in self._run(distinct, task, on_progress):
-            found[row] = np.frombuffer(data, np.float32) if data else 0
-        return found if rows is None else found[rows]
+        checked = tuple(map(self._checked, layers))
+        task = _Task(pooling, checked, self.longest_sentence, entries)
+        for number, row, data in self._run(distinct, task, on_progress):
+            found[number][row] = np.frombuffer(data, np.float32) if data else 0
+        return found if rows is None else [vectors[rows] for vectors in found]
 
     def tokens(
         self,
@@ -123,9 +135,9 @@ class Encoder:
             spans = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
             return [ids[a:b].tobytes() + vectors[a:b].tobytes() for a, b in spans]
 
-        task = _Task("tokens", self._checked(layer), self.longest, entries)
+        task = _Task("tokens", (self._checked(layer),), self.longest, entries)
         found: list[bytes] = [b""] * len(distinct)
-        for row, data in self._run(distinct, task, on_progress):
+        for _, row, data in self._run(distinct, task, on_progress):
             found[row] = data
         return self._joined([found[row] for row in rows] if rows is not None else found)
 
@@ -149,47 +161,64 @@ class Encoder:
 
     def _run(
         self, texts: list[str], task: _Task, on_progress: Progress | None
-    ) -> Iterator[tuple[int, bytes]]:
-        """The entry of each text, in any order, from the cache or from the network."""
-        base = blake2b(
-            key_of(self.digest, task.kind, *map(str, (ARITHMETIC, task.layer, task.longest))),
-            digest_size=16,
-        )
+    ) -> Iterator[tuple[int, int, bytes]]:
+        """The entry of each layer and text, in any order, from the cache or from the network."""
+        bases = [
+            blake2b(
+                key_of(self.digest, task.kind, *map(str, (ARITHMETIC, layer, task.longest))),
+                digest_size=16,
+            )
+            for layer in task.layers
+        ]
         done = 0
         for start in range(0, len(texts), AT_ONCE):
             some = texts[start : start + AT_ONCE]
-            keys = [_key(base, text) for text in some]
-            known = self.cache.get(keys)
-            missing = [row for row, key in enumerate(keys) if key not in known]
-            for row, key in enumerate(keys):
-                if key in known:
-                    yield start + row, self._opened(known[key], some[row])
-            done += len(known)
+            keys = [[_key(base, text) for base in bases] for text in some]
+            known = self.cache.get([key for of_text in keys for key in of_text])
+            missing: dict[tuple[int, ...], list[int]] = {}
+            for row, of_text in enumerate(keys):
+                for number, key in enumerate(of_text):
+                    if key in known:
+                        yield number, start + row, self._opened(known[key], some[row])
+                # what is known stays as it is: made in other company, its last bits would differ
+                if gone := tuple(n for n, key in enumerate(of_text) if key not in known):
+                    missing.setdefault(gone, []).append(row)
+            done += len(some) - sum(map(len, missing.values()))
             if on_progress is not None:
                 on_progress(done, len(texts))
-            for fresh in self._computed([some[row] for row in missing], task):
-                self.cache.put((keys[missing[i]], data) for i, data in fresh)
-                for i, data in fresh:
-                    yield start + missing[i], self._opened(data, some[missing[i]])
-                done += len(fresh)
-                if on_progress is not None:
-                    on_progress(done, len(texts))
+            for numbers, rows in missing.items():
+                layers = [task.layers[number] for number in numbers]
+                for fresh in self._computed([some[row] for row in rows], task, layers):
+                    entries = [
+                        (number, rows[i], data)
+                        for i, of_layers in fresh
+                        for number, data in zip(numbers, of_layers, strict=True)
+                    ]
+                    self.cache.put((keys[row][number], data) for number, row, data in entries)
+                    for number, row, data in entries:
+                        yield number, start + row, self._opened(data, some[row])
+                    done += len(fresh)
+                    if on_progress is not None:
+                        on_progress(done, len(texts))
 
-    def _computed(self, texts: list[str], task: _Task) -> Iterator[list[tuple[int, bytes]]]:
-        """Batch by batch, the entries of texts that the cache does not have."""
-        if not texts:
-            return
+    def _computed(
+        self, texts: list[str], task: _Task, layers: list[int]
+    ) -> Iterator[list[tuple[int, list[bytes]]]]:
+        """Batch by batch, the entries of texts that the cache does not have, one of each layer."""
         split = self._split(texts, task.longest)
         flags = [_FLAGS[bool(cut)] for cut in split.cut]
         empty = np.flatnonzero(split.lengths == 0).tolist()
         if empty:
-            yield [(row, flags[row]) for row in empty]
+            yield [(row, [flags[row]] * len(layers)) for row in empty]
         for rows in batches(split.lengths, self._network.budget):
             ids, lengths = take(split, rows)
-            vectors = self._network.run(ids, lengths, task.layer)
-            entries = task.entries(ids, vectors, lengths)
+            made = [
+                task.entries(ids, vectors, lengths)
+                for vectors in self._network.run(ids, lengths, layers)
+            ]
             yield [
-                (row, flags[row] + data) for row, data in zip(rows.tolist(), entries, strict=True)
+                (row, [flags[row] + data for data in of_layers])
+                for row, *of_layers in zip(rows.tolist(), *made, strict=True)
             ]
 
     def _opened(self, entry: bytes, text: str) -> bytes:
@@ -233,7 +262,7 @@ class _Task:
     """What is wanted of each text, and how it is kept."""
 
     kind: str
-    layer: int
+    layers: tuple[int, ...]
     longest: int
     entries: Callable[[NDArray[np.int32], Floats, Ints], list[bytes]]
 

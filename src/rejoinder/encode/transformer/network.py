@@ -1,4 +1,4 @@
-"""Any encoder that transformers knows, cut off above the layer that is wanted.
+"""Any encoder that transformers knows, cut off above a layer that is wanted.
 
 The layers above are never made: the network is built as if its configuration ended there, which
 is also what bert-score does. So layer k of a network with a last normalisation is normalised.
@@ -7,7 +7,7 @@ is also what bert-score does. So layer k of a network with a last normalisation 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,8 +26,10 @@ class Network(Protocol):
     budget: int
     """How many tokens it takes best at once."""
 
-    def run(self, ids: NDArray[np.int32], lengths: NDArray[np.int64], layer: int) -> Floats:
-        """[total, d] vectors of the tokens of texts that are sorted by length."""
+    def run(
+        self, ids: NDArray[np.int32], lengths: NDArray[np.int64], layers: Sequence[int]
+    ) -> list[Floats]:
+        """For each layer [total, d] vectors of the tokens of texts that are sorted by length."""
 
 
 class AnyNetwork:
@@ -37,26 +39,27 @@ class AnyNetwork:
 
     def __init__(self, folder: ModelFolder) -> None:
         self._folder = folder
-        self._layer = -1
-        self._model: Any = None
+        self._models: dict[int, Any] = {}
 
-    def run(self, ids: NDArray[np.int32], lengths: NDArray[np.int64], layer: int) -> Floats:
+    def run(
+        self, ids: NDArray[np.int32], lengths: NDArray[np.int64], layers: Sequence[int]
+    ) -> list[Floats]:
         import torch
 
-        if self._layer != layer:
-            self._model, self._layer = None, -1  # one at a time: they can be large
-            self._model, self._layer = load(self._folder, layer), layer
-        check_ids(ids, self._model.get_input_embeddings().weight.shape[0], self._folder)
+        if not self._models.keys() >= set(layers):
+            self._models.clear()  # only what is asked for together: they can be large
+            self._models.update((layer, load(self._folder, layer)) for layer in layers)
+        words = self._models[layers[0]].get_input_embeddings().weight
+        check_ids(ids, words.shape[0], self._folder)
         mask = np.arange(lengths.max()) < lengths[:, None]
         padded = np.full(mask.shape, self._folder.config.get("pad_token_id") or 0, np.int64)
         padded[mask] = ids
+        given = {
+            "input_ids": torch.from_numpy(padded),
+            "attention_mask": torch.from_numpy(mask.astype(np.int64)),
+        }
         with torch.inference_mode():
-            found = self._model(
-                input_ids=torch.from_numpy(padded),
-                attention_mask=torch.from_numpy(mask.astype(np.int64)),
-            )
-        vectors: Floats = found[0].float().numpy()[mask]
-        return vectors
+            return [self._models[layer](**given)[0].float().numpy()[mask] for layer in layers]
 
 
 def check_ids(ids: NDArray[np.int32], count: int, folder: ModelFolder) -> None:

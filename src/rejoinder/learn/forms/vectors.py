@@ -12,7 +12,7 @@ sentence's own (``below``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,7 +31,6 @@ from rejoinder.learn.material import Material
 from rejoinder.learn.networks.raters import VectorRater
 from rejoinder.learn.networks.scorers import VectorScorer
 from rejoinder.learn.settings import RaterSettings, ScorerSettings
-from rejoinder.progress import pass_of
 from rejoinder.retrieve.base import make_retriever
 from rejoinder.retrieve.dense import SentenceVectors, StaticVectors, VectorRetriever
 from rejoinder.spec import Spec, parse
@@ -78,7 +77,6 @@ class VectorForm(Form):
         below: int = 0,
         joined: bool = True,
     ) -> None:
-        self.lower: SentenceVectors | None = None
         if below:
             if not isinstance(source, SentenceVectors):
                 raise UsageError("form vectors: below needs a model, not word vectors")
@@ -87,12 +85,12 @@ class VectorForm(Form):
                     f"form vectors: below={below} is no layer below the last;"
                     f" model '{source.model}' has {source.encoder.layers}"
                 )
-            self.lower = replace(source, layer=below)
         if spelling and not isinstance(source, StaticVectors):
             raise UsageError("form vectors: spelling needs word vectors, not a model")
         if not 0 <= spelling <= MOST_PLACES:
             raise UsageError(f"form vectors: spelling={spelling} is not from 0 to {MOST_PLACES}")
         self.source, self.spelling, self.asks, self.joined = source, spelling, asks, joined
+        self.below = below
 
     @classmethod
     def make(
@@ -144,19 +142,17 @@ class VectorForm(Form):
     @property
     def dimensions(self) -> int:
         """Of what networks read of a text: with a lower layer, twice those of a sentence vector."""
-        return self.source.dimensions * (1 if self.lower is None else 2)
+        return self.source.dimensions * (2 if self.below else 1)
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[n, dimensions] vectors of length 1: the sentence's, and behind it that of a lower layer,
         both alike in size."""
-        if self.lower is None:
+        if not self.below:
             return self.sentences(texts)
+        assert isinstance(self.source, SentenceVectors)
         with self.watch() as advance:
-            parts = [
-                source.encode(list(texts), pass_of(advance, number, 2))
-                for number, source in enumerate((self.source, self.lower))
-            ]
-        return np.hstack(parts) / np.float32(2**0.5)
+            layers = self.source.layered(list(texts), [self.source.layer, self.below], advance)
+        return np.hstack(layers) / np.float32(2**0.5)
 
     def contexts(self, contexts: Contexts, turns: int = 1) -> Dense:
         """Views of each context: its last turn, its last two, and so on. One that has fewer
@@ -185,7 +181,7 @@ class VectorForm(Form):
             settings.dropout,
             self.spelling,
             self.asks,
-            None if self.lower is None else self.source.dimensions,
+            self.source.dimensions if self.below else None,
         )
 
     def rater(self, settings: RaterSettings) -> Model:
@@ -204,10 +200,9 @@ class VectorForm(Form):
         return self.source.depends
 
     def plain(self) -> dict[str, Any]:
-        below = 0 if self.lower is None else self.lower.layer
         return {
-            "by": str(self.source), "spelling": self.spelling, "asks": self.asks, "below": below,
-            "joined": self.joined,
+            "by": str(self.source), "spelling": self.spelling, "asks": self.asks,
+            "below": self.below, "joined": self.joined,
         }  # fmt: skip
 
     def _save_files(self, folder: Path) -> None:

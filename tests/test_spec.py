@@ -43,6 +43,7 @@ def test_printing_and_parsing_are_inverse(spec: Spec) -> None:
         ("a(x=1.5,y=-2,z=1e-3)", Spec("a", (("x", 1.5), ("y", -2), ("z", 0.001)))),
         ("a(t=13a)", Spec("a", (("t", "13a"),))),
         ("a(refs=top(3))", Spec("a", (("refs", Spec("top", (("k", 3),))),))),
+        ("a(refs=soft(2.5))", Spec("a", (("refs", Spec("soft", (("b", 2.5),))),))),
         (r'a(m="b \"c\" \\d")', Spec("a", (("m", r'b "c" \d'),))),
         ("a(b=true,c=false)", Spec("a", (("b", True), ("c", False)))),
         ("bleu()", Spec("bleu")),

@@ -31,6 +31,11 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     score: float | None = None
     """How similar what it answered is to the context, if it was retrieved."""
 
+    @property
+    def looked_for(self) -> bool:
+        """Whether it was found for the context, instead of having come with the item."""
+        return self.source in (RETRIEVED, PARROT)
+
 
 Ratings = dict[str, float] | list[float] | float | None
 """By identified annotators, by unidentified ones, or already averaged."""

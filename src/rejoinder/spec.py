@@ -36,6 +36,10 @@ _TOKEN = re.compile(
 )
 
 
+SHORT = {"top": "k", "soft": "b"}
+"""top(3) is short for top(k=3)."""
+
+
 @dataclass(frozen=True)
 class Spec:
     """A name with named parameters; ``str()`` gives the text that parses back to it."""
@@ -46,9 +50,11 @@ class Spec:
     def __str__(self) -> str:
         if not self.params:
             return self.name
-        if self.name == "top" and len(self.params) == 1 and type(self.params[0][1]) is int:
-            return f"top({self.params[0][1]})"
         inside = ",".join(f"{key}={print_value(value)}" for key, value in self.params)
+        if len(self.params) == 1 and SHORT.get(self.name) == self.params[0][0]:
+            (_, value), *_ = self.params
+            if type(value) in (int, float):
+                inside = print_value(value)
         return f"{self.name}({inside})"
 
 
@@ -99,13 +105,13 @@ class _Parser:
                 raise self.wrong("',' or ')'")
             key = self.take("word")
             if key is None:
-                # top(3) is short for top(k=3): one unnamed number, and nothing else
+                # one unnamed number, and nothing else
                 at = self.at
-                number = self.take("number") if name == "top" and not params else None
+                number = self.take("number") if name in SHORT and not params else None
                 if number is None or self.take("mark", ")") is None:
                     self.at = at
                     raise self.wrong("name=value")
-                params["k"] = self.number(number)
+                params[SHORT[name]] = self.number(number)
                 break
             if key in params:
                 raise UsageError(f"'{self.text}': parameter '{key}' is given twice")

@@ -22,6 +22,7 @@ from rejoinder.learn.forms.gru import BEFORE, TURN, GruForm, train_pieces
 from rejoinder.learn.forms.ragged import Ragged
 from rejoinder.learn.forms.vectors import VectorForm
 from rejoinder.learn.networks.cross import NONE
+from rejoinder.learn.networks.scorers import VectorScorer
 from rejoinder.learn.settings import RaterSettings, ScorerSettings, Training
 from rejoinder.retrieve.dense import SentenceVectors
 
@@ -78,7 +79,7 @@ def test_who_asks_is_read(bert: Path, tmp_path: Path) -> None:
 
 
 def test_a_lower_layer_stands_behind_the_sentence(bert: Path, tmp_path: Path) -> None:
-    """Both have length 1, so that together they have √2. What is close is told by the sentence
+    """Each has length 1, and both together have it again. What is close is told by the sentence
     alone, and neighbours are those of sentences."""
     form = make_form("vectors", {"model": str(bert), "below": 1}, make_material(), tmp_path)
     assert isinstance(form, VectorForm)
@@ -103,6 +104,17 @@ def test_turns_can_be_read_one_by_one(bert: Path, tmp_path: Path) -> None:
     wa, wbc, wd = SentenceVectors(model=str(bert)).encode(["wa", "wb wc", "wd"])
     nothing = np.zeros_like(wa)
     np.testing.assert_array_equal(found, [[wbc, wa, nothing], [wd, nothing, nothing]])
+
+
+def test_a_turn_that_is_not_there_is_not_close() -> None:
+    """The reply points away from the only turn, at 120°: without the others, that is the nearest.
+    Where there is no turn at all, nothing is near or far."""
+    scorer = VectorScorer(2, 3, 4)
+    turn, away = [1.0, 0.0], [-0.5, 0.75**0.5]
+    contexts = torch.tensor([[turn, [0, 0], [0, 0]], [turn, away, [0, 0]], [[0.0, 0]] * 3])
+    replies = torch.tensor([away, turn]).repeat(3, 1)
+    expected = [-0.5, 1.0, 1.0, 1.0, 0.0, 0.0]
+    assert scorer.closeness(contexts, replies).tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("form", NAMES, indirect=True)

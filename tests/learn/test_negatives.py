@@ -18,7 +18,7 @@ from rejoinder.learn import negatives as module
 from rejoinder.learn import settings
 from rejoinder.learn.batches import generator
 from rejoinder.learn.material import Examples
-from rejoinder.learn.negatives import Negatives, commonness, neighbours, words_of
+from rejoinder.learn.negatives import Negatives, _some, commonness, neighbours, words_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -54,12 +54,31 @@ def test_random_ones_are_wrong_and_from_everywhere() -> None:
 
 
 def test_how_common_replies_are() -> None:
-    """Cosines of the first two are 1 and 1, of the last one 1 and 0 twice: the logarithms of
-    2 e^10 + 1, twice, and of e^10 + 2, about 10.69 and 10, are brought to mean 0 and spread 1:
-    with two equal numbers, 1/√2, 1/√2 and -√2."""
+    """Cosines of the first two with the others are 1 and 0, of the last one 0 and 0: the logarithms
+    of e^10 + 1, twice, and of 2 are brought to mean 0 and spread 1: with two equal numbers, 1/√2,
+    1/√2 and -√2."""
     vectors = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
     assert commonness(vectors) == pytest.approx([0.5**0.5, 0.5**0.5, -(2**0.5)])
     assert commonness(vectors[:2]).tolist() == [0, 0]  # all alike
+    assert commonness(vectors[:1]).tolist() == [0]
+
+
+def test_who_is_drawn_to_be_compared_with_is_not_more_common(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of ten replies of one kind and ten of another, six are compared with. How common a reply
+    is depends on who else was drawn, not on whether it was drawn itself."""
+    monkeypatch.setattr("rejoinder.learn.negatives.COMPARED", 6)
+    vectors = np.repeat(np.eye(2, dtype=np.float32), 10, axis=0)
+    drawn = np.isin(np.arange(20), _some(20, 6))
+    found = commonness(vectors)
+    for kind in (slice(0, 10), slice(10, 20)):
+        # k of 6 drawn ones are alike to one that was not, k - 1 of 5 to one that was
+        k = int(drawn[kind].sum())
+        assert 1 < k < 6
+        inside, outside = found[kind][drawn[kind]], found[kind][~drawn[kind]]
+        assert len(set(inside.round(9))) == len(set(outside.round(9))) == 1
+        assert inside[0] < outside[0]  # (k - 1) / 5 < k / 6
 
 
 def test_common_replies_are_spared() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from rejoinder.items import PARROT, RETRIEVED, Item, Reference
+from rejoinder.items import Item, Reference
 from rejoinder.retrieve.references import DIGITS, Found
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def known_good(item: Item) -> list[str]:
     texts = (
         reference.text
         for reference in item.references
-        if reference.source not in (RETRIEVED, PARROT)
+        if not reference.looked_for
         and (reference.weight is None or reference.weight > 0)
         and reference.text.strip()
     )

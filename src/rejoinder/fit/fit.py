@@ -50,7 +50,7 @@ def fit(
     run = Run(list(inputs), work, settings, format, list(exclude), watch or Watch())
     run.check()
     if not is_first():
-        _ = run.parts  # its share of the training
+        _ = run.networks  # its share of the training
         return None
     with only_run(work):
         figures = run.figures.read(RESULT)

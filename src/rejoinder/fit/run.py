@@ -1,6 +1,6 @@
 """The stages of a fit, each made when it is first asked for.
 
-pairs → word vectors (if the settings ask for them) → rater → pool → unreferenced scorer → figures
+pairs → word vectors (if the settings ask for them) → rater, unreferenced scorer → pool → figures
 on dialogues held out.
 """
 
@@ -95,12 +95,18 @@ class Run:
 
     @cached_property
     def parts(self) -> Parts:
-        """All parts; networks are trained by all processes together, who meet once for both."""
-        pairs, vectors = self.pairs, self.vectors
+        """All parts. The pool comes last: networks may read more of a text than it does, and what
+        they have read need not be read again."""
+        rater, unreferenced = self.networks
+        return Parts(self.pairs, self.vectors, self.pool, rater, unreferenced)
+
+    @cached_property
+    def networks(self) -> tuple[Stage, Stage]:
+        """The rater and the unreferenced scorer, trained by all processes together, who meet once
+        for both."""
+        _ = self.pairs, self.vectors  # the first process makes them, and the others wait
         with open_team():
-            # the pool after a network: that may read more of a text, and both at one go
-            rater, pool = self.rater, self.pool
-            return Parts(pairs, vectors, pool, rater, self.unreferenced)
+            return self.rater, self.unreferenced
 
     # --- pairs
 

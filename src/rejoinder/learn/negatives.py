@@ -252,9 +252,17 @@ def _sparing(vectors: Vectors, spare: float) -> Draw:
 
 def commonness(vectors: Vectors) -> NDArray[np.float64]:
     """[n] how densely others lie around each, on a scale where all have mean 0 and spread 1."""
+    pool = _some(len(vectors), COMPARED)
+    if len(pool) < 2:
+        return np.zeros(len(vectors))
     found = np.empty(len(vectors))
-    for start, cosines in _compared(vectors, _some(len(vectors), COMPARED)):
-        found[start : start + len(cosines)] = (SHARPNESS * cosines).logsumexp(dim=1).numpy()
+    for start, cosines in _compared(vectors, pool):
+        # nobody is a neighbour of their own, least of all those alone who happened to be drawn
+        own = np.flatnonzero((pool >= start) & (pool < start + len(cosines)))
+        cosines[pool[own] - start, own] = -torch.inf
+        others = len(pool) - np.isin(np.arange(start, start + len(cosines)), pool)
+        dense = (SHARPNESS * cosines).logsumexp(dim=1).numpy() - np.log(others)
+        found[start : start + len(cosines)] = dense
     found -= found.mean()
     return found / (found.std() or 1.0)
 

@@ -22,6 +22,10 @@ from rejoinder.text.tokens import TextTable
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+GIVEN, FOUND, REPEATED = range(3)
+"""A reference came with its item, was retrieved for it, or repeats its last turn (a parrot's)."""
+ORIGINS: dict[str | None, int] = {RETRIEVED: FOUND, PARROT: REPEATED}
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -39,9 +43,8 @@ class Batch:
     """[m] the weight of each reference, 1 where none was given."""
     near: Floats
     """[m] how near what a retrieved reference answered is to the context; 1 for all others."""
-    found: NDArray[np.bool_]
-    """[m] whether a reference was found for the item, by retrieval or by a parrot, instead of
-    having come with it."""
+    origin: NDArray[np.int8]
+    """[m] where a reference comes from: ``GIVEN``, ``FOUND`` or ``REPEATED``."""
 
     @classmethod
     def of(cls, items: Sequence[Item]) -> Batch:
@@ -51,10 +54,10 @@ class Batch:
         reference = _numbers(number, [r.text for r in references])
         weight = _or_one([r.weight for r in references])
         near = _or_one([r.score if r.source == RETRIEVED else None for r in references])
-        found = np.array([r.source in (RETRIEVED, PARROT) for r in references], np.bool_)
+        origin = np.array([ORIGINS.get(r.source, GIVEN) for r in references], np.int8)
         first = np.zeros(len(items) + 1, np.int64)
         np.cumsum([len(item.references) for item in items], out=first[1:])
-        return cls(items, TextTable(list(number)), reply, reference, first, weight, near, found)
+        return cls(items, TextTable(list(number)), reply, reference, first, weight, near, origin)
 
     @classmethod
     def laid_out(
@@ -69,7 +72,8 @@ class Batch:
         """Texts of a table as replies and references that nobody had to look for."""
         ones = np.ones(len(reference))
         weight = ones if weight is None else weight
-        return cls(items, table, reply, reference, first, weight, ones, ones < 1)
+        given = np.full(len(reference), GIVEN, np.int8)
+        return cls(items, table, reply, reference, first, weight, ones, given)
 
     def __len__(self) -> int:
         return len(self.reply)
@@ -99,7 +103,7 @@ class Batch:
             first,
             self.weight[chosen],
             self.near[chosen],
-            self.found[chosen],
+            self.origin[chosen],
         )
 
     def present(self) -> Batch:
@@ -124,7 +128,7 @@ class Batch:
             kept,
             self.weight[good],
             self.near[good],
-            self.found[good],
+            self.origin[good],
         )
 
     def pairs(self) -> Batch:
@@ -138,7 +142,7 @@ class Batch:
             np.arange(len(owner) + 1, dtype=np.int64),
             self.weight,
             self.near,
-            self.found,
+            self.origin,
         )
 
     @cached_property

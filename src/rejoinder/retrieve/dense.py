@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import UsageError
+from rejoinder.items import TURN_END
 from rejoinder.progress import Progress, part_of, pass_of
 from rejoinder.retrieve.ann import Nearest, make_nearest
 from rejoinder.retrieve.base import BOTH, UTTERANCE, Index, Retriever, WordRetriever
@@ -47,7 +48,6 @@ OWN = "evaluator"
 """``vectors=evaluator``: those that were trained with the evaluator which the pool is part of."""
 OWN_FOLDER = "vectors"
 """Beside the folder of the pool."""
-END_OF_TURN = "\n"
 SIGNS = 2
 """Places for who asks: an even number, as ``ivf-pq`` needs one to divide."""
 
@@ -93,9 +93,7 @@ class VectorRetriever(Retriever):
     def key(self, context: Sequence[str]) -> str:
         if not self._looks_again(UTTERANCE):
             return super().key(context)
-        # a turn a line, so that the last one is found again
-        turns = (turn.replace(END_OF_TURN, " ") for turn in context[-self.turns :])
-        return END_OF_TURN.join(turns)
+        return TURN_END.join(context[-self.turns :])  # so that the last one is found again
 
     def width(self, key: str) -> int:
         """Places of the vectors of a key."""
@@ -108,9 +106,9 @@ class VectorRetriever(Retriever):
         for a text that has none."""
         if not self._looks_again(key):
             return self.encode(texts, on_progress)
-        whole = turns = [text.replace(END_OF_TURN, " ") for text in texts]
+        whole = turns = [text.replace(TURN_END, " ") for text in texts]
         if self.turns > 1:
-            turns = [text.rpartition(END_OF_TURN)[2] for text in texts]
+            turns = [text.rpartition(TURN_END)[2] for text in texts]
         passes = 2 if self.last else 1
         parts = [self.encode(whole, pass_of(on_progress, 0, passes))]
         if self.last:
@@ -120,7 +118,8 @@ class VectorRetriever(Retriever):
             size = (self.asks / SIGNS) ** 0.5
             signs = np.array([size if asks(turn) else -size for turn in turns], np.float32)
             parts.append(np.repeat(signs[:, None], SIGNS, axis=1))
-        found = np.hstack(parts) / np.float32((1 + self.last + self.asks) ** 0.5)
+        found = np.hstack(parts)
+        found /= np.float32((1 + self.last + self.asks) ** 0.5)
         found[~parts[0].any(axis=1)] = 0
         return found
 

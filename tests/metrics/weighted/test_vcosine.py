@@ -85,6 +85,10 @@ def test_bad_references_are_left_out(evaluator: Evaluator) -> None:
     )
     found = Reference("here", weight=-0.1, source="retrieved", score=1.0)  # a rating may err
     assert score("vcosine", evaluator, item("here", found)) == pytest.approx([1 - 0.2 - 0.1 * 1.1])
+    parrot = Reference("here", weight=-0.1, source="parrot")  # what was said is no answer to it
+    assert score("vcosine", evaluator, item("here", parrot, Reference("there"))) == pytest.approx(
+        [0.5]
+    )
     found = rejoinder.score([item("here", bad)], "vcosine", evaluator=evaluator.path, resamples=100)
     assert found["vcosine"].unscored["1"] == "no reference has a weight above 0"
 
@@ -126,7 +130,7 @@ def test_what_it_needs(evaluator: Evaluator) -> None:
         ("vcosine(far=-1)", "far=-1"),
         ("vcosine(doubt=3)", "doubt=3"),
         ("vcosine(found=3)", "found=3"),
-        ("vcosine(refs=soft(b=0))", r"refs=soft\(b=0\)"),
+        ("vcosine(refs=soft(b=0))", r"refs=soft\(0\)"),
         ("vcosine(refs=soft(b=true))", r"refs=soft\(b=true\)"),
         ("vcosine(refs=soft)", "refs=soft is not max, mean, top"),
     ):

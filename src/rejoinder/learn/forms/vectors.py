@@ -152,7 +152,9 @@ class VectorForm(Form):
         assert isinstance(self.source, SentenceVectors)
         with self.watch() as advance:
             layers = self.source.layered(list(texts), [self.source.layer, self.below], advance)
-        return np.hstack(layers) / np.float32(2**0.5)
+        found = np.hstack(layers)
+        found /= np.float32(2**0.5)
+        return found
 
     def contexts(self, contexts: Contexts, turns: int = 1) -> Dense:
         """Views of each context: its last turn, its last two, and so on. One that has fewer

@@ -1,7 +1,7 @@
 """Several networks of one kind, which learn side by side from other first weights.
 
 What one network says of a reply depends on the weights that it began with. The mean over a few is
-steadier from seed to seed, and nearer to what people say.
+steadier from seed to seed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def members_of(model: nn.Module) -> list[nn.Module]:
 
 
 def apart(loss: Loss[Batch]) -> Loss[Batch]:
-    """The mean loss of the members: each learns by itself, none leans on the others."""
+    """The mean loss of the members: none leans on what the others say. They share the limit of the
+    gradient, and the step whose weights are kept."""
 
     def mean(model: nn.Module, batch: Batch) -> tuple[Tensor, float]:
         losses, counts = zip(*(loss(each, batch) for each in members_of(model)), strict=True)

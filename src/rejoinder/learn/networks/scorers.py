@@ -88,8 +88,8 @@ class GruScorer(Model):
 
 
 class VectorScorer(Model):
-    """The cheap form: frozen sentence vectors of several views of the context (its last turn, its
-    last two turns …) and of the reply.
+    """The cheap form: frozen sentence vectors of several views of the context (its last turn and
+    the one before it, or its last two turns …) and of the reply.
 
     A hidden layer can't multiply, so products and differences stand beside the vectors, and
     each view has a quadratic feature. Vectors have length 1, and their entries are about
@@ -146,9 +146,13 @@ class VectorScorer(Model):
         return judged + glance
 
     def closeness(self, contexts: Tensor, replies: Tensor) -> Tensor:
-        """[m] what is known without learning: how near the view is that is nearest."""
-        views = repeated(contexts[..., : self.sentence], replies)
-        return torch.einsum("nvd,nd->nv", views, replies[:, : self.sentence]).amax(dim=1)
+        """[m] what is known without learning: how near the view is that is nearest. A turn that
+        is not there has no direction, and is neither near nor far; with none at all it is 0."""
+        views = contexts[..., : self.sentence]
+        there = repeated(views.any(dim=2), replies)
+        near = torch.einsum("nvd,nd->nv", repeated(views, replies), replies[:, : self.sentence])
+        best = near.masked_fill(~there, -torch.inf).amax(dim=1)
+        return best.masked_fill(~there.any(dim=1), 0.0)
 
     def features(self, contexts: Tensor, replies: Tensor) -> list[Tensor]:
         """What the vectors tell the hidden layer: parts of [m, …], or [n, …] for all replies of a

@@ -15,8 +15,8 @@ Choices that the papers leave open:
 - An item none of whose references has a weight above zero has no positive denominator: it is
   unscored, not zero.
 - ρ of the brevity penalty is taken over all references, as in BLEU.
-- Under ``refs=max``, ``mean`` and ``top(k)`` each reference stands alone, and its weight would
-  cancel out: there it scales the score, w_j · BLEU(h, r_j).
+- Under ``refs=max``, ``mean``, ``top(k)`` and ``soft(b)`` each reference stands alone, and its
+  weight would cancel out: there it scales the score, w_j · BLEU(h, r_j).
 
 >>> import rejoinder
 >>> good, bad = {"text": "the cat sat", "weight": 0.8}, {"text": "a dog ran", "weight": -0.5}

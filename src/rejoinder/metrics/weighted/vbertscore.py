@@ -15,7 +15,7 @@ Choices that the paper leaves open:
   lose nothing. So by default the weight stands ``weight=outside`` the maximum, and being near a bad
   reference costs; ``weight=inside`` is the equation as printed.
 - Under ``refs=max`` the default never takes a bad reference, since a good one gives 0 or more;
-  under ``mean`` and ``top(k)`` bad ones count.
+  under ``mean``, ``top(k)`` and ``soft(b)`` bad ones count.
 - An item none of whose references has a weight above zero is unscored, as for ``delta-bleu``.
 - The papers' references are those that an evaluator retrieved and rated: ``evaluator`` names its
   folder, ``k`` how many are retrieved (by default as many as it was made for). Without one the

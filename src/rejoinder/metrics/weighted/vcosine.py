@@ -7,13 +7,15 @@ over the references that an item came with and those that the evaluator retrieve
 s(t) is the vector of a text, n_j the similarity of the contexts by which r_j was found, and w_j its
 rating. A reference that an item came with is neither far nor in doubt (n = 1, and w = 1 unless
 it has a weight), so a reply gains by a retrieved one only if it is clearly nearer to that. The sum
-(``refs=soft(b=15)``) is a smooth maximum: a density of good replies around the one that is judged.
+(``refs=soft(15)``) is a smooth maximum: a density of good replies around the one that is judged.
 ``refs=max`` takes the nearest alone.
 
 References that an item came with and whose weight is not above 0 are left out. A retrieved one
 stays, whatever its rating: a rating may err, and those that are left out would make scores of
-contexts differ that have more or fewer of them. A blank reply has no direction: its cosines
-are 0. A reply that has words, but none with a vector, is unscored.
+contexts differ that have more or fewer of them. The parrot (the last turn itself) is discounted
+like a retrieved one, but stays only if it is rated above 0: no context is nearer than its own. A
+blank reply has no direction: its cosines are 0. A reply that has words, but none with a vector,
+is unscored.
 
 ``vbleu`` multiplies by weights; here they are subtracted, because the cosine of unrelated texts
 is not 0. Vectors are the evaluator's own, those that it finds references with: so the metric knows
@@ -33,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.metrics.base import Reasons, check_range
-from rejoinder.metrics.batch import Batch, Floats
+from rejoinder.metrics.batch import FOUND, GIVEN, Batch, Floats
 from rejoinder.metrics.embedding.static import unknown
 from rejoinder.metrics.evaluated import HOW, TOLERANCE, Expanding
 from rejoinder.spec import Spec
@@ -86,10 +88,11 @@ class VCosine(Expanding):
         pairs = vectors[batch.reply], vectors[batch.reference]
         cosine = np.einsum("nd,nd->n", *pairs, dtype=np.float64)
         far = 1 - np.minimum(batch.near, 1)  # BM25 knows no highest similarity
-        discount = self.found * batch.found + self.far * far + self.doubt * (1 - batch.weight)
+        looked_for = batch.origin != GIVEN
+        discount = self.found * looked_for + self.far * far + self.doubt * (1 - batch.weight)
         return np.column_stack([cosine - discount, np.ones(len(batch))])
 
 
 def _not_bad(batch: Batch) -> Batch:
-    """Without what an item came with as an example of a bad reply."""
-    return batch.only(batch.found | (batch.weight > 0))
+    """Without what an item came with as an example of a bad reply, and without a bad parrot."""
+    return batch.only((batch.origin == FOUND) | (batch.weight > 0))

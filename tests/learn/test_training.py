@@ -412,6 +412,7 @@ def test_progress_says_loss_speed_and_time_left(tmp_path: Path) -> None:
         ({"steps": 0}, "above 0"),
         ({"steps": 1, "rate": 0.0}, "learning rate"),
         ({"steps": 1, "rate": math.nan}, "finite"),
+        ({"steps": 1, "rate": 1e31}, "learning rate"),
         ({"steps": 1, "warmup": 1.5}, "warmup"),
         ({"steps": 1, "optimizer": "adamx"}, "unknown optimizer"),
         ({"steps": 1, "schedule": "cosine"}, "unknown schedule"),

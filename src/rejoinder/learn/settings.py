@@ -10,6 +10,8 @@ from rejoinder.errors import UsageError
 
 OPTIMIZERS = ("adam", "adamw")
 SCHEDULES = ("linear", "constant")
+HIGHEST = 1e30
+"""Learning rate beyond which a step is no number in single precision, and torch gives up."""
 LOSSES = ("margin", "softmax", "logistic")
 OF_OTHERS = ("dialogue", "words", "vectors", "matched")
 """Kinds of replies that look right and are wrong, given to something else: see
@@ -73,6 +75,7 @@ class Training:
                 "steps, epochs, validate_every, patience and accumulate must be above 0",
             ),
             (self.rate <= 0, f"the learning rate must be above 0, not {self.rate}"),
+            (self.rate > HIGHEST, f"the learning rate must not be above {HIGHEST:g}: {self.rate}"),
             (self.clip is not None and self.clip <= 0, f"clip must be above 0, not {self.clip}"),
             (not 0 <= self.warmup <= 1, f"warmup is a share from 0 to 1, not {self.warmup}"),
             (self.decay < 0, f"decay must not be below 0, but is {self.decay}"),

@@ -166,7 +166,7 @@ def meta(
         tables.accuracy_table(found),
         tables.auc_table(found),
         tables.difference_table(found),
-        *tables.coverage_tables(found),
+        *tables.coverage_tables(found, right or ()),
         *(tables.curve_table(name, points) for name, points in curves.items()),
     ):
         if table is not None:

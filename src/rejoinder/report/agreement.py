@@ -22,8 +22,12 @@ def correlation_table(found: Study, right: Sequence[str] = ()) -> Table:
     """The papers' table: each metric's correlation with people, or with who is ``right``."""
     unit = {"item": "replies", "context": "sets of replies", "system": "systems"}[found.level]
     rows = [(r.metric, r.correlations, r.unscored) for r in found.results]
-    by = f"{', '.join(right)} against others" if right else "Agreement with people"
-    return _correlations(rows, f"{by} over {unit}")
+    return _correlations(rows, f"{_told(right)} over {unit}")
+
+
+def _told(right: Sequence[str]) -> str:
+    """What scores are set against: ratings, or whose replies are right."""
+    return f"{', '.join(right)} against others" if right else "Agreement with people"
 
 
 def without_human_table(found: Study, human_system: str) -> Table | None:
@@ -158,7 +162,7 @@ def difference_table(found: Study) -> Table | None:
     return table
 
 
-def coverage_tables(found: Study) -> Iterator[Table]:
+def coverage_tables(found: Study, right: Sequence[str] = ()) -> Iterator[Table]:
     """How the agreement changes with how well an evaluator's logs cover a context."""
     kinds = {
         "nearest": "by similarity of the nearest utterances",
@@ -174,7 +178,7 @@ def coverage_tables(found: Study) -> Iterator[Table]:
             "Pearson",
             "n",
             right=range(2, 7),
-            title=f"Agreement with people {kinds.get(kind, kind)}",
+            title=f"{_told(right)} {kinds.get(kind, kind)}",
         )
         for third in found.by_coverage:
             if third.by == kind:

@@ -259,8 +259,10 @@ def commonness(vectors: Vectors) -> NDArray[np.float64]:
     for start, cosines in _compared(vectors, pool):
         # nobody is a neighbour of their own, least of all those alone who happened to be drawn
         own = np.flatnonzero((pool >= start) & (pool < start + len(cosines)))
-        cosines[pool[own] - start, own] = -torch.inf
-        others = len(pool) - np.isin(np.arange(start, start + len(cosines)), pool)
+        drawn = pool[own] - start
+        cosines[drawn, own] = -torch.inf
+        others = np.full(len(cosines), len(pool))
+        others[drawn] -= 1
         dense = (SHARPNESS * cosines).logsumexp(dim=1).numpy() - np.log(others)
         found[start : start + len(cosines)] = dense
     found -= found.mean()

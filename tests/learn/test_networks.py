@@ -212,6 +212,18 @@ def test_several_replies_to_a_context_are_scored_as_one_by_one(name: str) -> Non
     torch.testing.assert_close(found[1::2], model(context, other))
 
 
+@pytest.mark.parametrize("name", RATERS)
+def test_several_second_pairs_are_rated_as_one_by_one(name: str) -> None:
+    model, (u1, r1, u2, r2) = make(name)
+    model.eval()
+    others = [u2.roll(3, 0), r2.roll(3, 0)]
+    pairs = zip((u2, r2), others, strict=True)
+    second = [torch.stack(texts, dim=1).flatten(0, 1) for texts in pairs]
+    found = both(model(u1, r1, *second))
+    torch.testing.assert_close(found[::2], both(model(u1, r1, u2, r2)))
+    torch.testing.assert_close(found[1::2], both(model(u1, r1, *others)))
+
+
 @pytest.mark.parametrize(("name", "padding"), [("gru scorer", 0), ("cross scorer", NONE)])
 def test_padding_does_not_reach_a_score(name: str, padding: int) -> None:
     model, inputs = make(name)
@@ -264,6 +276,10 @@ def test_the_quadratic_feature_is_the_formula() -> None:
     with torch.no_grad():
         quadratic.matrix.copy_(torch.tensor([[1.0, 0.0], [2.0, 1.0]]))
     assert quadratic(q, r).item() == pytest.approx(17)
+    # r' = (1, 0) to the same q: 5; q' = (0, 1), so q'ᵀM = (2, 1), with the same r: 7
+    more_replies, more_queries = torch.tensor([[3.0, 1.0], [1.0, 0.0]]), torch.eye(2)[1:]
+    assert quadratic(q, more_replies).tolist() == [[17], [5]]
+    assert quadratic(torch.cat([q, more_queries]), r).tolist() == [[17], [7]]
 
 
 def test_the_features_of_vectors_are_of_one_size() -> None:
@@ -273,9 +289,10 @@ def test_the_features_of_vectors_are_of_one_size() -> None:
     root = 2**0.5
     expected = [0, root, 0.6 * root, 0.8 * root, 0, 1.6, 0.6 * root, 0.2 * root, 1.6 / root]
     expected += [root, 0, 0, 0, root, root, 0]
-    found = torch.cat(scorer.features(context, reply), dim=1)[0]
+    found = torch.cat(scorer.features(scorer.compared(context, reply)), dim=1)[0]
     torch.testing.assert_close(found, torch.tensor(expected))
-    many = VectorScorer(384, views=1, wide=3).features(vectors(1, 50, 1, 384), vectors(2, 50, 384))
+    large = VectorScorer(384, views=1, wide=3)
+    many = large.features(large.compared(vectors(1, 50, 1, 384), vectors(2, 50, 384)))
     assert 0.5 < torch.cat(many, dim=1).std() < 2
 
 
@@ -285,7 +302,8 @@ def test_the_hidden_layer_reads_parts_side_by_side() -> None:
     model, (context, reply) = make("vector scorer")
     assert isinstance(model, VectorScorer)
     asked = torch.stack([reply, reply.roll(1, 0)], dim=1).flatten(0, 1)
-    features = torch.cat(model.features(context.repeat_interleave(2, dim=0), asked), dim=1)
+    compared = model.compared(context.repeat_interleave(2, dim=0), asked)
+    features = torch.cat(model.features(compared), dim=1)
     hidden = torch.tanh(features @ model.judge.hidden.weight.T + model.judge.hidden.bias)
     expected = (hidden @ model.judge.output.weight.T + model.judge.output.bias).squeeze(1)
     torch.testing.assert_close(model(context, asked), expected)

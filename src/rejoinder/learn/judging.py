@@ -1,25 +1,32 @@
-"""What scorer and rater share: a network with its form in a folder, and reading in batches."""
+"""What scorer and rater share: a network with its form in a folder, and reading in batches.
+
+Most questions that a fitted network is asked begin alike: does this one answer the context, or this
+one, or any of the hundred that were found? So questions are put in batches in which each beginning
+stands once, and networks do once for it what does not depend on the rest.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import torch
 
 from rejoinder.errors import DataError
-from rejoinder.learn.batches import LengthBatches, Rows
+from rejoinder.learn.batches import LengthBatches
 from rejoinder.learn.checkpoint import Model, load_model, save_model
-from rejoinder.learn.forms.base import Form, Prepared
+from rejoinder.learn.forms.base import Form, Ints
 from rejoinder.version import __version__
 
 MODEL = "model.safetensors"
-AT_ONCE = 512
-"""Rows that a fitted network reads together."""
+AT_ONCE = 1024
+"""Questions that a fitted network is asked together."""
 NO_LIMIT = 2**40
 """Batches are counted in rows, not in tokens."""
+
+Beginning = TypeVar("Beginning", bound=Hashable)
 
 
 class Judge:
@@ -52,10 +59,38 @@ class Judge:
         return cls.__name__.lower()
 
 
-def batches_of(*texts: Prepared) -> Iterator[Rows]:
-    """Rows that are read together: of about one length, all texts of a row counted."""
-    lengths = np.sum([prepared.lengths for prepared in texts], axis=0)
-    return iter(LengthBatches(lengths, NO_LIMIT, AT_ONCE).in_order)
+def beginnings(questions: Sequence[Beginning]) -> tuple[list[Beginning], Ints]:
+    """Each once, and for each question the number of its own.
+
+    >>> beginnings(["b", "a", "b"])
+    (['b', 'a'], array([0, 1, 0]))
+    """
+    numbers: dict[Beginning, int] = {}
+    owners = [numbers.setdefault(question, len(numbers)) for question in questions]
+    return list(numbers), np.array(owners, np.int64)
+
+
+def batches_of(owners: Ints, lengths: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Beginnings, and questions that are asked together: as many for each beginning of a batch.
+
+    ``lengths`` are those of the questions, all texts counted: rows of a batch are about as long.
+
+    >>> for batch in batches_of(np.array([0, 1, 0, 2]), np.array([1, 1, 1, 1])):
+    ...     print(*batch)
+    [1 2] [1 3]
+    [0] [0 2]
+    """
+    order = np.lexsort((lengths, owners))
+    sorted_owners = owners[order]
+    first = np.searchsorted(sorted_owners, sorted_owners)
+    starts = np.flatnonzero((np.arange(len(order)) - first) % AT_ONCE == 0)
+    sizes = np.diff(starts, append=len(order))
+    longest = lengths[order[starts + sizes - 1]]
+    for size in np.unique(sizes):
+        alike = np.flatnonzero(sizes == size)
+        for some in LengthBatches(longest[alike], NO_LIMIT, max(1, AT_ONCE // size)).in_order:
+            begin = starts[alike[some]]
+            yield sorted_owners[begin], order[begin[:, None] + np.arange(size)].reshape(-1)
 
 
 def drawn_from(seed: int, make: Callable[[], Model]) -> Model:

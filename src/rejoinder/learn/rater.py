@@ -17,7 +17,14 @@ from torch import Tensor, nn
 
 from rejoinder.learn.batches import LengthBatches, Planned, generator
 from rejoinder.learn.forms.base import Contexts, Form, Ints, Prepared
-from rejoinder.learn.judging import NO_LIMIT, Judge, batches_of, drawn_from, identity_of
+from rejoinder.learn.judging import (
+    NO_LIMIT,
+    Judge,
+    batches_of,
+    beginnings,
+    drawn_from,
+    identity_of,
+)
 from rejoinder.learn.material import Examples, Material
 from rejoinder.learn.negatives import Negatives
 from rejoinder.learn.networks.panel import apart, several
@@ -56,18 +63,23 @@ class Rater(Judge):
         if len({len(part) for part in (contexts1, responses1, contexts2, responses2)}) > 1:
             raise ValueError("contexts and responses are not of the same number")
         alone = np.array([not turns for turns in contexts2], np.bool_)
-        texts = (
-            self.form.contexts(contexts1, self.turns),
-            self.form.replies(responses1),
+        once, owners = beginnings(list(zip(map(tuple, contexts1), responses1, strict=True)))
+        begin = (
+            self.form.contexts([context for context, _ in once], self.turns),
+            self.form.replies([response for _, response in once]),
+        )
+        rest = (
             self.form.contexts(
                 [b or a for a, b in zip(contexts1, contexts2, strict=True)], self.turns
             ),
             self.form.replies(responses2),
         )
+        lengths = [text.lengths[owners] for text in begin] + [text.lengths for text in rest]
         found = np.empty(len(responses2))
-        for rows in batches_of(*texts):
+        for numbers, rows in batches_of(owners, np.sum(lengths, axis=0)):
             with torch.inference_mode():
-                scores = self.model(*(text.batch(rows) for text in texts))
+                first_pairs = (text.batch(numbers) for text in begin)
+                scores = self.model(*first_pairs, *(text.batch(rows) for text in rest))
                 first, second = (part.double().softmax(dim=1)[:, 1] for part in scores)
                 second = torch.where(torch.from_numpy(alone[rows]), first, second)
                 found[rows] = rating(first, second, soft=self.reading["soft"]).numpy()

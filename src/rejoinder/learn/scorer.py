@@ -19,7 +19,14 @@ from rejoinder.errors import DataError, UsageError
 from rejoinder.learn.batches import LengthBatches, Planned, generator
 from rejoinder.learn.calibration import calibrate
 from rejoinder.learn.forms.base import Contexts, Form, Prepared
-from rejoinder.learn.judging import NO_LIMIT, Judge, batches_of, drawn_from, identity_of
+from rejoinder.learn.judging import (
+    NO_LIMIT,
+    Judge,
+    batches_of,
+    beginnings,
+    drawn_from,
+    identity_of,
+)
 from rejoinder.learn.material import Examples, Material
 from rejoinder.learn.negatives import Negatives
 from rejoinder.learn.networks.panel import apart, members_of, several
@@ -42,12 +49,12 @@ class Scorer(Judge):
         """[n] from 0 to 1: how well each reply fits its context."""
         if len(contexts) != len(replies):
             raise ValueError(f"{len(contexts)} contexts, but {len(replies)} replies")
-        asked, texts = self.form.contexts(contexts, self.turns), self.form.replies(replies)
+        once, owners = beginnings([tuple(context) for context in contexts])
+        asked, texts = self.form.contexts(once, self.turns), self.form.replies(replies)
+        closeness = self.reading.get("closeness", 0.0)
         found = np.empty(len(replies))
-        for rows in batches_of(asked, texts):
-            found[rows] = _judged(
-                self.model, asked.batch(rows), texts.batch(rows), self.reading.get("closeness", 0.0)
-            )
+        for numbers, rows in batches_of(owners, asked.lengths[owners] + texts.lengths):
+            found[rows] = _judged(self.model, asked.batch(numbers), texts.batch(rows), closeness)
         line = self.reading["slope"] * found + self.reading["height"]
         return torch.from_numpy(line).sigmoid().numpy()
 

@@ -84,7 +84,10 @@ class Form(ABC):
 
     @abstractmethod
     def rater(self, settings: RaterSettings) -> Model:
-        """A new network: U1, R1, U2, R2 → [n, 2] scores of ⟨U1, R1, R2⟩, and of ⟨U2, R2, R1⟩."""
+        """A new network: U1, R1, U2, R2 → [m, 2] scores of ⟨U1, R1, R2⟩, and of ⟨U2, R2, R1⟩.
+
+        There may be several times as many second pairs (m) as first ones (n), as in ``scorer``.
+        """
 
     @property
     @abstractmethod

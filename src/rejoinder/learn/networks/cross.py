@@ -132,7 +132,8 @@ class CrossRater(CrossModel):
         )
 
     def forward(self, u1: Tensor, r1: Tensor, u2: Tensor, r2: Tensor) -> Two:
-        """Token numbers of the four texts → [n, 2] scores of each triplet."""
+        """Token numbers of the four texts → [m, 2] scores of each triplet."""
+        u1, r1 = repeated(u1, r2), repeated(r1, r2)
         return self.judge(self.reader([u1, r1], r2)), self.judge(self.reader([u2, r2], r1))
 
 

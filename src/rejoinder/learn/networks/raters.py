@@ -13,14 +13,21 @@ print lie between .5 and 1) and treats both triplets alike. ``soft`` ratings, ``
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from rejoinder.learn.checkpoint import Model
 from rejoinder.learn.networks.gru import SentenceGru
-from rejoinder.learn.networks.scorers import Quadratic, signed_features, who_asks, written_alike
+from rejoinder.learn.networks.panel import Member
+from rejoinder.learn.networks.scorers import (
+    Quadratic,
+    repeated,
+    signed_features,
+    who_asks,
+    written_alike,
+)
 
 CLASSES = 2
 """No answer, answer."""
@@ -70,15 +77,28 @@ class GruRater(Model):
         self.judge = feed_forward(3 * self.read.width, wide, layers, dropout)
 
     def forward(self, u1: Tensor, r1: Tensor, u2: Tensor, r2: Tensor) -> Two:
-        """Piece numbers of the four texts → [n, 2] scores of each triplet."""
-        first, known, second, asked = (self.read(ids) for ids in (u1, r1, u2, r2))
+        """Piece numbers of the four texts → [m, 2] scores of each triplet."""
+        first, known, second, asked = (repeated(self.read(ids), r2) for ids in (u1, r1, u2, r2))
         return (
             self.judge(torch.cat([first, known, asked], dim=1)),
             self.judge(torch.cat([second, asked, known], dim=1)),
         )
 
 
-class VectorRater(Model):
+class Triplet(NamedTuple):
+    """What vectors tell of an utterance, a known reply and the one that is asked about."""
+
+    others: list[Tensor]
+    """Views of the utterance, and the known reply: [n, dimensions] each"""
+    asked: Tensor
+    """[m, dimensions]; there may be fewer of these than of the others, too"""
+    features: Tensor
+    """[m, …] for the hidden layers"""
+    alike: Tensor | None
+    """[m, views + 1] as ``written_alike`` has it"""
+
+
+class VectorRater(Member):
     """The cheap form: frozen sentence vectors instead of the Bi-GRU.
 
     A layer can't compare the vectors that stand side by side, so it is given products and
@@ -111,28 +131,39 @@ class VectorRater(Model):
         self.near = nn.ModuleList(Quadratic(dimensions) for _ in range(views + 1))
         self.glance = nn.Linear((2 if spelling else 1) * (views + 1), CLASSES, bias=False)
 
-    def forward(self, u1: Tensor, r1: Tensor, u2: Tensor, r2: Tensor) -> Two:
-        """[n, views, dimensions] of the utterances, [n, dimensions] of the responses → [n, 2]
-        scores of each triplet."""
-        return self._judged(u1, r1, r2), self._judged(u2, r2, r1)
+    def compared(self, u1: Tensor, r1: Tensor, u2: Tensor, r2: Tensor) -> tuple[Triplet, Triplet]:
+        """[n, views, dimensions] of the first utterances, [n, dimensions] of their responses, and
+        [m, …] of the second ones."""
+        return self._triplet(u1, r1, r2), self._triplet(u2, r2, r1)
 
-    def _judged(self, utterance: Tensor, known: Tensor, asked: Tensor) -> Tensor:
+    def judged(self, compared: tuple[Triplet, Triplet]) -> Two:
+        """[m, 2] scores of each triplet."""
+        first, second = compared
+        return self._answer(first), self._answer(second)
+
+    def _triplet(self, utterance: Tensor, known: Tensor, asked: Tensor) -> Triplet:
         size = self.dimensions
+        near = [text[:, :size] * self.scale for text in (*utterance.unbind(dim=1), known, asked)]
+        most = max(known, asked, key=len)
+        utterance, known, asked = (repeated(text, most) for text in (utterance, known, asked))
         both = torch.cat([utterance, known.unsqueeze(1)], dim=1)
-        others, reply = both[..., :size] * self.scale, asked[:, :size] * self.scale
-        beside = reply.unsqueeze(1)
-        compared = torch.cat([others * beside, (others - beside).abs()], dim=2).flatten(1)
+        others, beside = both[..., :size] * self.scale, asked[:, None, :size] * self.scale
+        features = torch.cat([others * beside, (others - beside).abs()], dim=2).flatten(1)
+        alike = None
         if self.config["asks"]:
             size += 1
             signed = who_asks(utterance[:, 0, :size], asked[:, :size], self.scale)
-            compared = torch.cat([compared, signed], dim=1)
-        near = [
-            compare(other, reply)
-            for compare, other in zip(self.near, others.unbind(dim=1), strict=True)
-        ]
-        scores: Tensor = self.judge(self.dropout(compared))
-        seen = torch.cat(near, dim=1) / self.scale
+            features = torch.cat([features, signed], dim=1)
         if self.config["spelling"]:
-            seen = torch.cat([seen, written_alike(both[..., size:], asked[:, size:])], dim=1)
+            alike = written_alike(both[..., size:], asked[:, size:])
+        return Triplet(near[:-1], near[-1], features, alike)
+
+    def _answer(self, triplet: Triplet) -> Tensor:
+        scores: Tensor = self.judge(self.dropout(triplet.features))
+        pairs = zip(self.near, triplet.others, strict=True)
+        near = [compare(other, triplet.asked) for compare, other in pairs]
+        seen = torch.cat(near, dim=1) / self.scale
+        if triplet.alike is not None:
+            seen = torch.cat([seen, triplet.alike], dim=1)
         glance: Tensor = self.glance(seen)
         return scores + glance

@@ -8,13 +8,14 @@ label: the true reply must score higher than a reply from elsewhere, by a margin
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from rejoinder.learn.checkpoint import Model
 from rejoinder.learn.networks.gru import SentenceGru
+from rejoinder.learn.networks.panel import Member
 
 TYPICAL = 0.1
 """Cosine of how a reply and what it answers are written, about."""
@@ -29,8 +30,11 @@ class Quadratic(nn.Module):
         self.matrix = nn.Parameter(torch.eye(width) / width**0.5)
 
     def forward(self, query: Tensor, reply: Tensor) -> Tensor:
-        """[n, width] and [m, width] → [m, 1], where m is n or a multiple of it"""
-        return (repeated(query @ self.matrix, reply) * reply).sum(1, keepdim=True)
+        """[n, width] and [m, width] → [m, 1], where m is n or a multiple of it; or the other way
+        round. The fewer are multiplied by M."""
+        if len(query) <= len(reply):
+            return (repeated(query @ self.matrix, reply) * reply).sum(1, keepdim=True)
+        return (repeated(reply @ self.matrix.T, query) * query).sum(1, keepdim=True)
 
 
 class Perceptron(nn.Module):
@@ -87,7 +91,21 @@ class GruScorer(Model):
         return scores
 
 
-class VectorScorer(Model):
+class Compared(NamedTuple):
+    """What vectors tell of m replies to n contexts."""
+
+    reply: Tensor
+    """[m, dimensions]"""
+    views: list[tuple[Tensor, Tensor, Tensor]]
+    """The view itself, [n, dimensions], and its products with the reply and differences from it,
+    [m, dimensions]"""
+    asking: Tensor | None
+    """[m, …] as ``who_asks`` has it"""
+    alike: Tensor | None
+    """[m, views] as ``written_alike`` has it"""
+
+
+class VectorScorer(Member):
     """The cheap form: frozen sentence vectors of several views of the context (its last turn and
     the one before it, or its last two turns …) and of the reply.
 
@@ -129,21 +147,32 @@ class VectorScorer(Model):
         if self.glance is not None:
             nn.init.zeros_(self.glance.weight)  # few steps can't undo what chance has set
 
-    def forward(self, contexts: Tensor, replies: Tensor) -> Tensor:
-        """[n, views, dimensions] and [m, dimensions] → [m] scores before the sigmoid."""
+    def compared(self, contexts: Tensor, replies: Tensor) -> Compared:
+        """[n, views, dimensions] and [m, dimensions], where m is n or a multiple of it."""
         size = self.dimensions
-        features = self.features(contexts[..., :size], replies[:, :size])
+        reply = replies[:, :size] * self.scale
+        views = []
+        for view in contexts[..., :size].unbind(dim=1):
+            query = view * self.scale
+            beside = repeated(query, reply)
+            views.append((query, beside * reply, (beside - reply).abs()))
+        asking = alike = None
         if self.config["asks"]:
             size += 1
-            turns = repeated(contexts[:, 0, :size], replies)
-            features.append(who_asks(turns, replies[:, :size], self.scale))
+            asking = who_asks(
+                repeated(contexts[:, 0, :size], replies), replies[:, :size], self.scale
+            )
+        if self.glance is not None:
+            alike = written_alike(repeated(contexts[..., size:], replies), replies[:, size:])
+        return Compared(reply, views, asking, alike)
+
+    def judged(self, compared: Compared) -> Tensor:
+        """[m] scores before the sigmoid."""
+        scores: Tensor = self.judge(*self.features(compared))
         if self.glance is None:
-            scores: Tensor = self.judge(*features)
             return scores
-        shared = written_alike(repeated(contexts[..., size:], replies), replies[:, size:])
-        judged: Tensor = self.judge(*features, shared)
-        glance: Tensor = self.glance(shared).squeeze(1)
-        return judged + glance
+        glance: Tensor = self.glance(compared.alike).squeeze(1)
+        return scores + glance
 
     def closeness(self, contexts: Tensor, replies: Tensor) -> Tensor:
         """[m] what is known without learning: how near the view is that is nearest. A turn that
@@ -154,17 +183,12 @@ class VectorScorer(Model):
         best = near.masked_fill(~there, -torch.inf).amax(dim=1)
         return best.masked_fill(~there.any(dim=1), 0.0)
 
-    def features(self, contexts: Tensor, replies: Tensor) -> list[Tensor]:
-        """What the vectors tell the hidden layer: parts of [m, …], or [n, …] for all replies of a
-        context."""
-        reply = replies * self.scale
-        parts = [reply]
-        for view, quadratic in enumerate(self.quadratic):
-            query = contexts[:, view] * self.scale
-            beside = repeated(query, reply)
-            product, difference = beside * reply, (beside - reply).abs()
-            parts += [query, product, difference, quadratic(query, reply)]
-        return parts
+    def features(self, compared: Compared) -> list[Tensor]:
+        """What the hidden layer reads: parts of [m, …], or [n, …] for all replies of a context."""
+        parts = [compared.reply]
+        for view, quadratic in zip(compared.views, self.quadratic, strict=True):
+            parts += [*view, quadratic(view[0], compared.reply)]
+        return parts + [part for part in (compared.asking, compared.alike) if part is not None]
 
 
 def who_asks(turns: Tensor, replies: Tensor, scale: float) -> Tensor:

@@ -81,6 +81,7 @@ def open_bert(folder: ModelFolder) -> BertNetwork | None:
     config = folder.config
     ordinary = (
         config.get("model_type") in _FAMILIES
+        and folder.precision == "float32"
         and config.get("hidden_act", config.get("activation", "gelu")) == "gelu"
         and config.get("position_embedding_type", "absolute") == "absolute"
         and not config.get("is_decoder")

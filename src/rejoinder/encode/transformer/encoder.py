@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rejoinder.encode.cache import Cache, key_of, open_cache
 from rejoinder.encode.transformer.batching import batches, take
-from rejoinder.encode.transformer.find import DEFAULT_MODEL, find_folder
+from rejoinder.encode.transformer.find import DEFAULT_MODEL, find_folder, split_precision
 from rejoinder.encode.transformer.folder import ModelFolder
 from rejoinder.encode.transformer.network import Floats, Network
 from rejoinder.encode.transformer.pieces import Pieces, Split, open_pieces
@@ -51,7 +51,8 @@ class Encoder:
 
     def __init__(self, name: str = DEFAULT_MODEL) -> None:
         self.name = name
-        self._folder = ModelFolder(name, find_folder(name))
+        bare, precision = split_precision(name)
+        self._folder = ModelFolder(name, find_folder(bare), precision)
         self.digest = self._folder.digest(self.cache)
         self.dimensions = self._folder.dimensions
         self.layers = self._folder.layers

@@ -46,8 +46,8 @@ UNBOUNDED = 10**6
 class ModelFolder:
     """A folder in the format of Hugging Face that has all that an encoder needs."""
 
-    def __init__(self, name: str, path: Path) -> None:
-        self.name, self.path = name, path
+    def __init__(self, name: str, path: Path, precision: str = "float32") -> None:
+        self.name, self.path, self.precision = name, path, precision
         if not (path / "config.json").is_file():
             raise self._missing("config.json")
         self.config = self._json("config.json")
@@ -89,11 +89,13 @@ class ModelFolder:
         return self.longest if limit is None else min(limit, self.longest)
 
     def digest(self, cache: Cache) -> str:
-        """12 hex digits of all files that decide the vectors."""
+        """12 hex digits of all that decides the vectors: the files, and the precision."""
         names = {path.name for path in self.weights} | set(SETTINGS + TOKENIZERS)
         names |= {name for name in SPLIT_WEIGHTS if (self.path / name).is_file()}
         found = [self.path / name for name in sorted(names) if (self.path / name).is_file()]
         parts = [part for path in found for part in (path.name, remembered_digest(path, cache))]
+        if self.precision != "float32":
+            parts.append(self.precision)
         return key_of(*parts).hex()[:12]
 
     def _find_weights(self) -> list[Path]:

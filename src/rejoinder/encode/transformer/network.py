@@ -94,7 +94,7 @@ def load(folder: ModelFolder, layers: int) -> Any:
                 path,
                 config=config,
                 local_files_only=True,
-                dtype=torch.float32,
+                dtype=getattr(torch, folder.precision),
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,
             )

@@ -34,12 +34,15 @@ def shell(tmp_path: Path):  # type: ignore[no-untyped-def]
     """Run a line of bash; ``rejoinder`` in it is the program."""
     (tmp_path / "i.jsonl").write_text("\n".join(json.dumps(item) for item in ITEMS))
 
+    # as for most people: what waits in a buffer can still fail when the process ends
+    buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+
     def start(line: str, **env: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(
             ["bash", "-c", "set -o pipefail; " + line.replace("rejoinder", PROGRAM)],
             capture_output=True,
             cwd=tmp_path,
-            env={**os.environ, **env},
+            env={**buffered, **env},
             timeout=120,
             check=False,
         )

@@ -125,6 +125,7 @@ def run(arguments: list[str] | None = None) -> int:
         messages = error.messages if isinstance(error, UsageError) else [str(error)]
         for message in messages:
             sys.stderr.write(f"rejoinder: {harmless(message)}\n")
+        _drop_unwritten()
         return error.exit_code
     except ModuleNotFoundError as error:
         # of an extra that is not installed, where nobody has said so in better words
@@ -155,7 +156,7 @@ def run(arguments: list[str] | None = None) -> int:
 def _drop_unwritten() -> None:
     """The reader of our output (head, less) has gone, which is its right, or the disk is full:
     what waits to be written must not fail once more at the end."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
         except OSError:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder.learn import judging
-from rejoinder.learn.judging import AT_ONCE, batches_of, beginnings
+from rejoinder.learn.forms.ragged import numbered
+from rejoinder.learn.judging import AT_ONCE, batches_of
 
 asked = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 40)), max_size=300)
 
@@ -17,7 +18,7 @@ asked = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 40)), max_size=300
 def test_every_question_once_with_its_own_beginning(
     questions: list[tuple[int, int]], at_once: int
 ) -> None:
-    once, owners = beginnings([beginning for beginning, _ in questions])
+    once, owners = numbered([beginning for beginning, _ in questions])
     assert [once[owner] for owner in owners] == [beginning for beginning, _ in questions]
     assert len(set(once)) == len(once)
     lengths = np.array([length for _, length in questions], np.int64)

@@ -7,9 +7,9 @@ stands once, and networks do once for it what does not depend on the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -25,8 +25,6 @@ AT_ONCE = 1024
 """Questions that a fitted network is asked together."""
 NO_LIMIT = 2**40
 """Batches are counted in rows, not in tokens."""
-
-Beginning = TypeVar("Beginning", bound=Hashable)
 
 
 class Judge:
@@ -59,21 +57,11 @@ class Judge:
         return cls.__name__.lower()
 
 
-def beginnings(questions: Sequence[Beginning]) -> tuple[list[Beginning], Ints]:
-    """Each once, and for each question the number of its own.
-
-    >>> beginnings(["b", "a", "b"])
-    (['b', 'a'], array([0, 1, 0]))
-    """
-    numbers: dict[Beginning, int] = {}
-    owners = [numbers.setdefault(question, len(numbers)) for question in questions]
-    return list(numbers), np.array(owners, np.int64)
-
-
 def batches_of(owners: Ints, lengths: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Beginnings, and questions that are asked together: as many for each beginning of a batch.
 
-    ``lengths`` are those of the questions, all texts counted: rows of a batch are about as long.
+    ``owners`` are the numbers of the questions' beginnings, ``lengths`` are those of the questions,
+    all texts counted: rows of a batch are about as long.
 
     >>> for batch in batches_of(np.array([0, 1, 0, 2]), np.array([1, 1, 1, 1])):
     ...     print(*batch)

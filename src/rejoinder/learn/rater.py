@@ -17,14 +17,8 @@ from torch import Tensor, nn
 
 from rejoinder.learn.batches import LengthBatches, Planned, generator
 from rejoinder.learn.forms.base import Contexts, Form, Ints, Prepared
-from rejoinder.learn.judging import (
-    NO_LIMIT,
-    Judge,
-    batches_of,
-    beginnings,
-    drawn_from,
-    identity_of,
-)
+from rejoinder.learn.forms.ragged import numbered
+from rejoinder.learn.judging import NO_LIMIT, Judge, batches_of, drawn_from, identity_of
 from rejoinder.learn.material import Examples, Material
 from rejoinder.learn.negatives import Negatives
 from rejoinder.learn.networks.panel import apart, several
@@ -63,7 +57,7 @@ class Rater(Judge):
         if len({len(part) for part in (contexts1, responses1, contexts2, responses2)}) > 1:
             raise ValueError("contexts and responses are not of the same number")
         alone = np.array([not turns for turns in contexts2], np.bool_)
-        once, owners = beginnings(list(zip(map(tuple, contexts1), responses1, strict=True)))
+        once, owners = numbered(list(zip(map(tuple, contexts1), responses1, strict=True)))
         begin = (
             self.form.contexts([context for context, _ in once], self.turns),
             self.form.replies([response for _, response in once]),

@@ -19,14 +19,8 @@ from rejoinder.errors import DataError, UsageError
 from rejoinder.learn.batches import LengthBatches, Planned, generator
 from rejoinder.learn.calibration import calibrate
 from rejoinder.learn.forms.base import Contexts, Form, Prepared
-from rejoinder.learn.judging import (
-    NO_LIMIT,
-    Judge,
-    batches_of,
-    beginnings,
-    drawn_from,
-    identity_of,
-)
+from rejoinder.learn.forms.ragged import numbered
+from rejoinder.learn.judging import NO_LIMIT, Judge, batches_of, drawn_from, identity_of
 from rejoinder.learn.material import Examples, Material
 from rejoinder.learn.negatives import Negatives
 from rejoinder.learn.networks.panel import apart, members_of, several
@@ -49,7 +43,7 @@ class Scorer(Judge):
         """[n] from 0 to 1: how well each reply fits its context."""
         if len(contexts) != len(replies):
             raise ValueError(f"{len(contexts)} contexts, but {len(replies)} replies")
-        once, owners = beginnings([tuple(context) for context in contexts])
+        once, owners = numbered([tuple(context) for context in contexts])
         asked, texts = self.form.contexts(once, self.turns), self.form.replies(replies)
         closeness = self.reading.get("closeness", 0.0)
         found = np.empty(len(replies))

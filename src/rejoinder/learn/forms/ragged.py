@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -14,6 +15,9 @@ from torch import Tensor
 
 from rejoinder.learn.forms.base import Ints
 from rejoinder.text.tokenizers.base import starts_of
+
+Text = TypeVar("Text", bound=Hashable)
+"""One text, or several that belong together."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,19 @@ def joined(turns: Sequence[Sequence[int]], between: int, longest: int) -> list[i
     return row[-longest:]
 
 
-def distinct(texts: Iterable[str]) -> dict[str, int]:
+def distinct(texts: Iterable[Text]) -> dict[Text, int]:
     """Each text once, with a number."""
-    numbers: dict[str, int] = {}
+    numbers: dict[Text, int] = {}
     for text in texts:
         numbers.setdefault(text, len(numbers))
     return numbers
+
+
+def numbered(texts: Sequence[Text]) -> tuple[list[Text], Ints]:
+    """Each text once, and for every text the number of its own.
+
+    >>> numbered(["b", "a", "b"])
+    (['b', 'a'], array([0, 1, 0]))
+    """
+    numbers = distinct(texts)
+    return list(numbers), np.fromiter((numbers[text] for text in texts), np.int64, len(texts))

@@ -25,7 +25,7 @@ from rejoinder.encode.transformer.find import DEFAULT_MODEL
 from rejoinder.errors import UsageError
 from rejoinder.learn.checkpoint import Model
 from rejoinder.learn.forms.base import Contexts, Form, Ints
-from rejoinder.learn.forms.ragged import distinct
+from rejoinder.learn.forms.ragged import numbered
 from rejoinder.learn.forms.spelling import spelled
 from rejoinder.learn.material import Material
 from rejoinder.learn.networks.raters import VectorRater
@@ -165,15 +165,12 @@ class VectorForm(Form):
         there is no vector either.
         """
         view = _last_turns if self.joined else _turn_from_end
-        views = [[view(context, count) for count in range(1, turns + 1)] for context in contexts]
-        numbers = distinct(view for each in views for view in each)
-        rows = [[numbers[view] for view in each] for each in views]
-        return self._read(list(numbers), np.array(rows, np.int64).reshape(-1, turns))
+        views = [view(context, count) for context in contexts for count in range(1, turns + 1)]
+        once, rows = numbered(views)
+        return self._read(once, rows.reshape(-1, turns))
 
     def replies(self, texts: Sequence[str]) -> Dense:
-        numbers = distinct(texts)
-        rows = np.fromiter((numbers[text] for text in texts), np.int64, len(texts))
-        return self._read(list(numbers), rows)
+        return self._read(*numbered(texts))
 
     def scorer(self, settings: ScorerSettings) -> Model:
         return VectorScorer(

@@ -145,17 +145,18 @@ class VectorRater(Member):
         size = self.dimensions
         near = [text[:, :size] * self.scale for text in (*utterance.unbind(dim=1), known, asked)]
         most = max(known, asked, key=len)
-        utterance, known, asked = (repeated(text, most) for text in (utterance, known, asked))
-        both = torch.cat([utterance, known.unsqueeze(1)], dim=1)
-        others, beside = both[..., :size] * self.scale, asked[:, None, :size] * self.scale
+        others = torch.stack([repeated(text, most) for text in near[:-1]], dim=1)
+        beside = repeated(near[-1], most).unsqueeze(1)
         features = torch.cat([others * beside, (others - beside).abs()], dim=2).flatten(1)
         alike = None
         if self.config["asks"]:
             size += 1
-            signed = who_asks(utterance[:, 0, :size], asked[:, :size], self.scale)
+            first, last = (repeated(text[:, :size], most) for text in (utterance[:, 0], asked))
+            signed = who_asks(first, last, self.scale)
             features = torch.cat([features, signed], dim=1)
         if self.config["spelling"]:
-            alike = written_alike(both[..., size:], asked[:, size:])
+            both = torch.cat([utterance, known.unsqueeze(1)], dim=1)[..., size:]
+            alike = written_alike(repeated(both, most), repeated(asked[:, size:], most))
         return Triplet(near[:-1], near[-1], features, alike)
 
     def _answer(self, triplet: Triplet) -> Tensor:

@@ -22,9 +22,9 @@ def test_every_preset_is_ready_for_every_language(preset: str, language: str) ->
     assert settings.rater.settings.training.seed == 5
     assert settings.unreferenced.settings.training.seed == 5
     assert not settings.needs_vectors or settings.vectors is not None
-    # the packaged encoder knows English only
+    # the packaged encoders know English only
     named = json.dumps(settings.plain(), default=str)
-    english = ("minilm", "bertscore", "sentence-")
+    english = ("minilm", "mpnet", "bertscore", "sentence-")
     assert language == "en" or not any(word in named for word in english)
     assert "unreferenced" in settings.figures.ranges
     assert all(str(parse(spec)) == spec for spec in settings.figures.ranges)
@@ -54,6 +54,39 @@ def test_small_reads_sentence_vectors_in_english_and_word_vectors_elsewhere() ->
         training=replace(english.unreferenced.settings.training, epochs=2),
     )
     assert plain == japanese.unreferenced.settings
+
+
+def test_medium_is_small_with_another_encoder() -> None:
+    small, medium = (read_settings(preset, "en").plain() for preset in ("small", "medium"))
+    for part, key in (("retrieval", "by"), ("rater", "form"), ("unreferenced", "form")):
+        assert "mpnet.bf16" in medium[part].pop(key)
+        del small[part][key]
+    assert (small.pop("preset"), medium.pop("preset")) == ("small", "medium")
+    assert medium == small
+    small, medium = (read_settings(preset, "ja").plain() for preset in ("small", "medium"))
+    assert medium == small | {"preset": "medium"}
+
+
+def test_a_file_says_only_what_is_different_from_its_base(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text(
+        "base = 'medium'\n[retrieval]\nk = 7\n[languages.ja.retrieval]\nk = 8\n"
+        "[rater]\nform = 'vectors'\n[languages.en.unreferenced]\nnetworks = 1\n"
+        "[languages.ja.vectors]\nepochs = 1\n[languages.en.vectors]\nmethod = 'glove'\n"
+    )
+    english, japanese = (read_settings(str(mine), code) for code in ("en", "ja"))
+    assert (english.preset, english.retrieval.k, japanese.retrieval.k) == ("mine", 7, 8)
+    medium = read_settings("medium", "en")
+    assert english.retrieval.by == medium.retrieval.by
+    # also where the base says more of a language
+    assert str(english.rater.form) == "vectors" != str(medium.rater.form)
+    assert japanese.vectors is not None
+    assert (japanese.vectors.method, japanese.vectors.epochs) == ("fasttext", 1)
+    assert (english.unreferenced.settings.networks, english.rater.settings.networks) == (1, 3)
+
+    mine.write_text("base = 'smal'\n")
+    with pytest.raises(UsageError, match="base 'smal': did you mean 'small'"):
+        read_settings(str(mine), "en")
 
 
 def test_paper_has_the_dimensions_of_the_paper() -> None:

@@ -72,6 +72,28 @@ def test_the_last_turn_counts_once_more(pool_of: Any, words: str) -> None:
     assert found("last=1", "cat") == pytest.approx([0.5**1.5 + 0.5, 0.5**1.5, 0.5**1.5 + 0.5])
 
 
+def test_turns_one_by_one(pool_of: Any, words: str) -> None:
+    """The context "tax", "cat". Row 0, "dog", "dog": (2·.8 + .6) / 3 where the last turn counts
+    twice, (.8 + .6) / 2 where it does not. Row 1, "cat" alone: nothing is in the place of "tax",
+    2 / 3 and 1 / 2. Row 2, "tax", "zebra": the last turn has no vector, 1 / 3 and 1 / 2. In row
+    3 nothing has one.
+    """
+    rows = [(["dog"], "dog", "a"), ([], "cat", "b"), (["tax"], "zebra", "c"), ([], "zebra", "d")]
+    pool = pool_of(rows)
+
+    def found(options: str, *context: str) -> list[float]:
+        retriever = make_retriever(f'vectors(turns=2,joined=false{options},vectors="{words}")')
+        hits = pool.search(retriever, Queries([retriever.key(context)], [None]), 4)
+        assert sorted(hits.rows[0].tolist()) == [-1, 0, 1, 2]
+        return [float(hits.scores[0][hits.rows[0] == row][0]) for row in range(3)]
+
+    assert found("", "cat", "tax", "cat") == pytest.approx([0.7, 0.5, 0.5])
+    assert found(",last=1", "tax", "cat") == pytest.approx([2.2 / 3, 2 / 3, 1 / 3])
+    # only the context asks
+    both = found(",last=1,asks=0.5", "tax", "cat?")
+    assert both == pytest.approx([1.7 / 3.5, 1.5 / 3.5, 0.5 / 3.5])
+
+
 def test_the_last_turn_of_the_other_key(pool_of: Any, words: str) -> None:
     """Responses have no turns: .8 of the utterances (both views), times .8 of the responses."""
     retriever = make_retriever(f'vectors(turns=2,last=1,on=both,vectors="{words}")')
@@ -119,6 +141,7 @@ def test_an_encoder_finds_what_means_the_same(pool_of: Any) -> None:
         ("encoder(turns=2,last=-1)", "last=-1 is not 0 or more"),
         ("encoder(asks=nan)", "asks"),
         ("encoder(last=0.5)", "with turns=1 the last turn is all there is"),
+        ("encoder(joined=false)", "joined=false: with turns=1 the last turn is all there is"),
     ],
 )
 def test_bad_specs(spec: str, complaint: str) -> None:

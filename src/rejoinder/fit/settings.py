@@ -1,7 +1,8 @@
 """What ``fit`` is told: a preset, its changes for a language, and what the user changes of it.
 
 A preset is a TOML file with comments (``presets/``); so is a file of one's own. What stands under
-``[languages.xx]`` replaces what stands above it, for that language only.
+``[languages.xx]`` replaces what stands above it, for that language only. A file that names a preset
+as its ``base`` says only what is different.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from rejoinder.learn.settings import RaterSettings, ScorerSettings, Training, co
 from rejoinder.spec import Spec, did_you_mean, parse
 from rejoinder.text.languages import language as known_language
 
-PRESETS = ("tiny", "small", "paper")
-LANGUAGES = "languages"
+PRESETS = ("tiny", "small", "medium", "paper")
+BASE, LANGUAGES = "base", "languages"
 FORMS = ("gru", "vectors", "encoder")
 
 NOTHING = "none"
@@ -151,10 +152,7 @@ def read_settings(
 ) -> Fitting:
     """A preset by name, or a TOML file; everything that is wrong with it is said at once."""
     spoken = known_language(language).code
-    name, tables = _preset(preset)
-    for code, overlay in tables.pop(LANGUAGES, {}).items():
-        if code == spoken:
-            _lay_over(tables, overlay)
+    name, tables = _preset(preset, spoken)
     problems: list[str] = []
     for change in changes:
         try:
@@ -184,10 +182,28 @@ def read_settings(
     return found
 
 
-def _preset(name: str) -> tuple[str, Table]:
-    if name in PRESETS:
-        text = (resources.files("rejoinder.fit") / "presets" / f"{name}.toml").read_text("utf-8")
-        return name, tomllib.loads(text)
+def _preset(name: str, spoken: str) -> tuple[str, Table]:
+    """The name of a preset or file, and its tables: over those of its base, what it says of all
+    languages, and over that, what it says of one."""
+    name, tables = _named(name) if name in PRESETS else _file(name)
+    base = tables.pop(BASE, None)
+    overlay = tables.pop(LANGUAGES, {}).get(spoken, {})
+    if base is not None:
+        if base not in PRESETS:
+            raise UsageError(f"{name}: base '{base}': {did_you_mean(str(base), PRESETS)}")
+        _, below = _preset(base, spoken)
+        _lay_over(below, tables)
+        tables = below
+    _lay_over(tables, overlay)
+    return name, tables
+
+
+def _named(name: str) -> tuple[str, Table]:
+    text = (resources.files("rejoinder.fit") / "presets" / f"{name}.toml").read_text("utf-8")
+    return name, tomllib.loads(text)
+
+
+def _file(name: str) -> tuple[str, Table]:
     path = Path(name)
     if path.suffix != ".toml":
         raise UsageError(

@@ -11,6 +11,11 @@ similarity is the mean. All of it is one cosine, of vectors put behind one anoth
 
     cos([a; √w·b], [a'; √w·b']) = (cos(a, a') + w·cos(b, b')) / (1 + w)
 
+Turns that are not ``joined`` are encoded one by one, and each is compared with the turn in its
+place: the cosine of the last ones counts 1 + ``last``, every other 1, and 0 where one of the
+contexts has no such turn. Nothing longer than a turn is encoded then, and most turns are the
+utterance or the reply of another pair, so they were read before.
+
 ``index`` says how the nearest are found: ``exact`` looks at all, ``hnsw`` and ``ivf-pq`` (FAISS)
 at the likely ones; see :mod:`rejoinder.retrieve.ann`.
 """
@@ -18,7 +23,7 @@ at the likely ones; see :mod:`rejoinder.retrieve.ann`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -57,6 +62,7 @@ class VectorRetriever(Retriever):
     """Compares directions of vectors."""
 
     index: Spec = Spec("exact")
+    joined: bool = True
     last: float = 0.0
     asks: float = 0.0
 
@@ -65,8 +71,9 @@ class VectorRetriever(Retriever):
         for name in ("last", "asks"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name}={getattr(self, name):g} is not 0 or more, and finite")
-        if self.last and self.turns == 1:
-            raise ValueError(f"last={self.last:g}: with turns=1 the last turn is all there is")
+        for given, told in ((self.last, f"last={self.last:g}"), (not self.joined, "joined=false")):
+            if given and self.turns == 1:
+                raise ValueError(f"{told}: with turns=1 the last turn is all there is")
         if self.nearest is not None and self.on == BOTH:
             raise ValueError(
                 f"index={self.index.name} finds what is near to one vector; with on=both there are"
@@ -99,32 +106,41 @@ class VectorRetriever(Retriever):
         """Places of the vectors of a key."""
         if not self._looks_again(key):
             return self.dimensions
-        return self.dimensions * (2 if self.last else 1) + (SIGNS if self.asks else 0)
+        return self.dimensions * len(self._views) + (SIGNS if self.asks else 0)
 
     def places(self, key: str, texts: list[str], on_progress: Progress | None = None) -> Vectors:
         """[n, width] vectors whose scalar product is the similarity of two texts of a key; zeros
         for a text that has none."""
         if not self._looks_again(key):
             return self.encode(texts, on_progress)
-        whole = turns = [text.replace(TURN_END, " ") for text in texts]
-        if self.turns > 1:
-            turns = [text.rpartition(TURN_END)[2] for text in texts]
-        passes = 2 if self.last else 1
-        parts = [self.encode(whole, pass_of(on_progress, 0, passes))]
-        if self.last:
-            again = self.encode(turns, pass_of(on_progress, 1, passes))
-            parts.append(np.float32(self.last**0.5) * again)
+        contexts = [text.split(TURN_END) if self.turns > 1 else [text] for text in texts]
+        found = np.zeros((len(texts), self.width(key)), np.float32)
+        end = 0
+        for number, (weight, view) in enumerate(self._views):
+            told = pass_of(on_progress, number, len(self._views))
+            start, end = end, end + self.dimensions
+            found[:, start:end] = self.encode(list(map(view, contexts)), told)
+            found[:, start:end] *= np.float32(weight**0.5)
         if self.asks:
             size = (self.asks / SIGNS) ** 0.5
-            signs = np.array([size if asks(turn) else -size for turn in turns], np.float32)
-            parts.append(np.repeat(signs[:, None], SIGNS, axis=1))
-        found = np.hstack(parts)
-        found /= np.float32((1 + self.last + self.asks) ** 0.5)
-        found[~parts[0].any(axis=1)] = 0
+            signs = [size if asks(context[-1]) else -size for context in contexts]
+            found[:, end:] = np.where(found.any(axis=1), signs, 0)[:, None]
+        found /= np.float32((sum(weight for weight, _ in self._views) + self.asks) ** 0.5)
         return found
 
     def _looks_again(self, key: str) -> bool:
-        return key == UTTERANCE and bool(self.last or self.asks)
+        return key == UTTERANCE and bool(self.last or self.asks or not self.joined)
+
+    @property
+    def _views(self) -> list[tuple[float, Callable[[list[str]], str]]]:
+        """What is encoded of a context, and how much its cosine counts."""
+        if not self.joined:
+            turns = range(1, self.turns + 1)
+            return [(1 + self.last * (turn == 1), partial(_turn_from_end, turn)) for turn in turns]
+        views: list[tuple[float, Callable[[list[str]], str]]] = [(1, " ".join)]
+        if self.last:
+            views.append((self.last, partial(_turn_from_end, 1)))
+        return views
 
     def build(
         self, pool: Pool, folder: Path, on_progress: Progress | None = None
@@ -260,3 +276,7 @@ class SentenceVectors(VectorRetriever):
         for vectors in found:
             vectors[blank] = 0
         return found
+
+
+def _turn_from_end(count: int, context: list[str]) -> str:
+    return context[-count] if count <= len(context) else ""

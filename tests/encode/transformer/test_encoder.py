@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,10 +54,24 @@ def test_each_distinct_text_once(make_model: Make, seen: list[int]) -> None:
     np.testing.assert_array_equal(tokens.vectors[:3], tokens.vectors[7:10])
 
 
-@pytest.mark.parametrize("kind", ["bert", "electra"])
-def test_several_layers_at_once(make_model: Make, kind: str) -> None:
-    """Each as it is alone; electra goes through transformers."""
-    settings = {} if kind == "bert" else {"embedding_size": 12}
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("bert", {}),
+        # through transformers, once for all layers
+        ("bert", {"hidden_act": "relu"}),
+        ("roberta", {"hidden_act": "relu"}),
+        ("distilbert", {"dim": 24, "n_layers": 3, "n_heads": 4, "hidden_dim": 40,
+                        "activation": "relu"}),
+        ("electra", {"embedding_size": 12}),
+        ("mpnet", {}),
+        # through one network a layer: albert is not known to end every layer, t5 does not
+        ("albert", {"embedding_size": 12}),
+        ("t5", {"d_model": 24, "num_layers": 3, "num_heads": 4, "d_ff": 40, "d_kv": 6}),
+    ],
+)  # fmt: skip
+def test_several_layers_at_once(make_model: Make, kind: str, settings: dict[str, Any]) -> None:
+    """Each as it is alone."""
     name = str(make_model(kind, **settings))
     texts = [*TEXTS, TEXTS[0]]
     together = Encoder(name).layered(texts, [None, 0, 2])

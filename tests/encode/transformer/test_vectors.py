@@ -151,6 +151,8 @@ def test_layers_above_are_not_computed(make_model: Make, monkeypatch: pytest.Mon
     encoder = Encoder(str(make_model("electra", embedding_size=12)))
     encoder.sentences(["hello"], layer=2)
     assert len(calls) == 2 == len(set(calls))
+    encoder.layered(["blue"], [3, 1])
+    assert len(calls) == 2 + 3  # once for both
 
     own = Encoder(str(make_model("bert")))
     passed = []

@@ -2,6 +2,8 @@
 
 The layers above are never made: the network is built as if its configuration ended there, which
 is also what bert-score does. So layer k of a network with a last normalisation is normalised.
+Networks of some families need no such end, because every layer normalises what it passes on: they
+are gone through once for all layers that are wanted.
 """
 
 from __future__ import annotations
@@ -19,6 +21,11 @@ from rejoinder.errors import DataError, MissingExtra
 
 Floats = NDArray[np.float32]
 
+EVERY_LAYER_ENDS = frozenset(
+    {"bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra", "mpnet"}
+)
+"""Families whose layer k gives what a network of k layers gives."""
+
 
 class Network(Protocol):
     """Tokens in, their vectors out; texts one after the other, without padding."""
@@ -35,7 +42,7 @@ class Network(Protocol):
 class AnyNetwork:
     """A model of transformers, padded batch by padded batch."""
 
-    budget = 4096
+    budget = 2048
 
     def __init__(self, folder: ModelFolder) -> None:
         self._folder = folder
@@ -46,10 +53,12 @@ class AnyNetwork:
     ) -> list[Floats]:
         import torch
 
-        if not self._models.keys() >= set(layers):
+        once = self._folder.config.get("model_type") in EVERY_LAYER_ENDS
+        ends = {max(layers)} if once else set(layers)
+        if not self._models.keys() >= ends:
             self._models.clear()  # only what is asked for together: they can be large
-            self._models.update((layer, load(self._folder, layer)) for layer in layers)
-        words = self._models[layers[0]].get_input_embeddings().weight
+            self._models.update((layer, load(self._folder, layer)) for layer in ends)
+        words = self._models[max(ends)].get_input_embeddings().weight
         check_ids(ids, words.shape[0], self._folder)
         mask = np.arange(lengths.max()) < lengths[:, None]
         padded = np.full(mask.shape, self._folder.config.get("pad_token_id") or 0, np.int64)
@@ -59,7 +68,12 @@ class AnyNetwork:
             "attention_mask": torch.from_numpy(mask.astype(np.int64)),
         }
         with torch.inference_mode():
-            return [self._models[layer](**given)[0].float().numpy()[mask] for layer in layers]
+            if once:
+                states = self._models[max(ends)](**given, output_hidden_states=True).hidden_states
+                found = [states[layer] for layer in layers]
+            else:
+                found = [self._models[layer](**given)[0] for layer in layers]
+        return [vectors.float().numpy()[mask] for vectors in found]
 
 
 def check_ids(ids: NDArray[np.int32], count: int, folder: ModelFolder) -> None:

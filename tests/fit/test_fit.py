@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
+import rejoinder
 from fit.toy import QUICK, TOPICS, Row, dialogues, row, write
 from rejoinder.errors import DataError, ResourceError, UsageError
 from rejoinder.evaluator import Evaluator, open_evaluator
@@ -23,6 +24,7 @@ from rejoinder.items import Item
 from rejoinder.learn.folder import only_run
 from rejoinder.learn.material import read_material
 from rejoinder.learn.training import Diverged
+from rejoinder.meta.roc import auc
 from rejoinder.progress import Progress
 from rejoinder.retrieve.base import make_retriever
 
@@ -313,6 +315,33 @@ def test_other_forms(form: str, tmp_path: Path) -> None:
     assert "vectors/manifest.json" not in found.manifest.parts, "nobody reads word vectors"
     (item,) = evaluator.expand([Item("1", "we like soup", ["we like the bread and garlic"])])
     assert item.references
+
+
+@pytest.mark.parametrize(("preset", "model"), [("small", "minilm"), ("medium", "mpnet.bf16")])
+def test_presets_with_an_encoder(preset: str, model: str, tmp_path: Path) -> None:
+    """All that they say of English but the sizes, which are for more than 160 pairs."""
+    path = write(tmp_path / "pairs.parquet", dialogues(40))
+    changes = ["data.held_out=0.3"]
+    for part in ("rater", "unreferenced"):
+        changes += [f"{part}.batch=32", f"{part}.training.epochs=6"]
+    asked = read_settings(preset, "en", seed=3, changes=changes)
+    found = fit([str(path)], tmp_path / "evaluator", asked)
+    assert found is not None
+    assert make_retriever(found.manifest.retrieval.by) == make_retriever(asked.retrieval.by)
+    assert {"unreferenced", "vcosine"} <= set(found.manifest.ranges)
+    form = open_evaluator(found.folder).scorer.form
+    assert form.depends["model"].startswith(f"{model}@")
+
+    said = [[f"we like the {w[i]} and {w[i + 1]}" for i in (0, 2)] for w in TOPICS.values()]
+    items = [
+        Item(f"{asks}-{answers}", said[answers][1], context=["Hello!", said[asks][0]])
+        for asks in range(4)
+        for answers in range(4)
+    ]
+    fits = np.eye(4, dtype=bool).ravel()
+    metrics = ["unreferenced", "vcosine", "ruber"]
+    for scores in rejoinder.score(items, metrics, evaluator=found.folder, resamples=100).values():
+        assert auc(scores.values[fits], scores.values[~fits]) > 0.8
 
 
 def test_nobodys_files_are_lost(pairs: Path, tmp_path: Path, fitted: Fitted) -> None:

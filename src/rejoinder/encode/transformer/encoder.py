@@ -105,8 +105,8 @@ class Encoder:
         pooling: str = "mean",
         on_progress: Progress | None = None,
     ) -> list[Floats]:
-        """The same of several layers: in networks of most families, a text goes through once for all
-        of them."""
+        """The same of several layers: in networks of most families, a text goes through once for
+        all of them."""
         if pooling not in POOLINGS:
             raise UsageError(f"pooling '{pooling}' is none of {', '.join(POOLINGS)}")
         distinct, rows = _distinct(texts)

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from rejoinder.retrieve.pool import Pool
 
 Problems = dict[int, str]
+View = tuple[float, Callable[[list[str]], str]]
 
 OWN = "evaluator"
 """``vectors=evaluator``: those that were trained with the evaluator which the pool is part of."""
@@ -132,15 +133,12 @@ class VectorRetriever(Retriever):
         return key == UTTERANCE and bool(self.last or self.asks or not self.joined)
 
     @property
-    def _views(self) -> list[tuple[float, Callable[[list[str]], str]]]:
+    def _views(self) -> list[View]:
         """What is encoded of a context, and how much its cosine counts."""
+        turn = [partial(turn_from_end, count=count) for count in range(1, self.turns + 1)]
         if not self.joined:
-            turns = range(1, self.turns + 1)
-            return [(1 + self.last * (turn == 1), partial(_turn_from_end, turn)) for turn in turns]
-        views: list[tuple[float, Callable[[list[str]], str]]] = [(1, " ".join)]
-        if self.last:
-            views.append((self.last, partial(_turn_from_end, 1)))
-        return views
+            return [(1 + self.last, turn[0]), *((1.0, before) for before in turn[1:])]
+        return [(1.0, " ".join), *([(self.last, turn[0])] if self.last else [])]
 
     def build(
         self, pool: Pool, folder: Path, on_progress: Progress | None = None
@@ -278,5 +276,6 @@ class SentenceVectors(VectorRetriever):
         return found
 
 
-def _turn_from_end(count: int, context: list[str]) -> str:
+def turn_from_end(context: Sequence[str], count: int) -> str:
+    """The last turn (1), the one before it (2), and so on; nothing where there is none."""
     return context[-count] if count <= len(context) else ""

@@ -32,7 +32,7 @@ from rejoinder.learn.networks.raters import VectorRater
 from rejoinder.learn.networks.scorers import VectorScorer
 from rejoinder.learn.settings import RaterSettings, ScorerSettings
 from rejoinder.retrieve.base import make_retriever
-from rejoinder.retrieve.dense import SentenceVectors, StaticVectors, VectorRetriever
+from rejoinder.retrieve.dense import SentenceVectors, StaticVectors, VectorRetriever, turn_from_end
 from rejoinder.spec import Spec, parse
 from rejoinder.text.asking import asks
 
@@ -164,7 +164,7 @@ class VectorForm(Form):
         however many pairs have it, and nothing longer than a turn is. Where there is none,
         there is no vector either.
         """
-        view = _last_turns if self.joined else _turn_from_end
+        view = _last_turns if self.joined else turn_from_end
         views = [view(context, count) for context in contexts for count in range(1, turns + 1)]
         once, rows = numbered(views)
         return self._read(once, rows.reshape(-1, turns))
@@ -229,7 +229,3 @@ class VectorForm(Form):
 
 def _last_turns(context: Sequence[str], count: int) -> str:
     return " ".join(context[-count:])
-
-
-def _turn_from_end(context: Sequence[str], count: int) -> str:
-    return context[-count] if count <= len(context) else ""

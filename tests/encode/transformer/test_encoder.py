@@ -61,6 +61,8 @@ def test_each_distinct_text_once(make_model: Make, seen: list[int]) -> None:
         # through transformers, once for all layers
         ("bert", {"hidden_act": "relu"}),
         ("roberta", {"hidden_act": "relu"}),
+        ("xlm-roberta", {"hidden_act": "relu"}),
+        ("camembert", {"hidden_act": "relu"}),
         ("distilbert", {"dim": 24, "n_layers": 3, "n_heads": 4, "hidden_dim": 40,
                         "activation": "relu"}),
         ("electra", {"embedding_size": 12}),

@@ -53,7 +53,8 @@ class AnyNetwork:
     ) -> list[Floats]:
         import torch
 
-        once = self._folder.config.get("model_type") in EVERY_LAYER_ENDS
+        # one layer is the end of its network: what is below it need not be kept
+        once = len(layers) > 1 and self._folder.config.get("model_type") in EVERY_LAYER_ENDS
         ends = {max(layers)} if once else set(layers)
         if not self._models.keys() >= ends:
             self._models.clear()  # only what is asked for together: they can be large

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from rejoinder.meta.correlate import Statistic, bootstrap
+from rejoinder.meta_evaluation.correlate import Statistic, bootstrap
 from table import show
 
 ITEMS, METRICS, RESAMPLES, PEER_CALLS = 500, 10, 10_000, 300

@@ -1,7 +1,7 @@
 """Cleaning a million generated posts, against the same rules row by row in plain Python.
 
 Both sides run in one process. Ours cleans every post, in batches of 8,192 rows; the peer,
-tests/corpus/plain_cleaning.py, which uses ``re`` and ``regex``, cleans 30,000 of them and its
+tests/logs/plain_cleaning.py, which uses ``re`` and ``regex``, cleans 30,000 of them and its
 time is scaled: it knows no state between rows. Both must agree on those rows.
 """
 
@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "corpu
 
 from plain_cleaning import clean_plain
 
-from rejoinder.corpus.clean import Cleaning
-from rejoinder.corpus.schema import POSTS
+from rejoinder.logs.clean import Cleaning
+from rejoinder.logs.schema import POSTS
 from table import show
 
 POSTS_IN_ALL, POSTS_OF_PEER, BATCH = 1_000_000, 30_000, 8_192

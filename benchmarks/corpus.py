@@ -1,7 +1,7 @@
 """The log pipeline: against a plain Python pass, over growing archives, and within 4 GB.
 
 Rows: (1) cleaning one million posts, ours in as many processes as there are cores, against the
-same rules row by row in one (``tests/corpus/plain_cleaning.py``; timed on a sample and scaled);
+same rules row by row in one (``tests/logs/plain_cleaning.py``; timed on a sample and scaled);
 (2) time per post of the whole command at 500,000 posts over that at 5,000,000: 1 would be
 perfectly linear, the limit is 1 / 1.3; (3) 4 GB over the peak memory of all processes at
 10,000,000 posts. ``--small`` divides the archives of rows 2 and 3 by ten.

@@ -35,7 +35,7 @@ from sklearn.svm import SVR
 from rejoinder.encode.static import open_vectors
 from rejoinder.items import Item, Reference
 from rejoinder.kernels.nearness import FEATURES
-from rejoinder.meta.roc import auc
+from rejoinder.meta_evaluation.roc import auc
 from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.regression import shared, svr

@@ -76,8 +76,8 @@ def replies(path: Path) -> list[Item]:
 
 
 def fitted(logs: Path, work: Path) -> str:
-    from rejoinder.fit.fit import fit
-    from rejoinder.fit.settings import read_settings
+    from rejoinder.fitting.fit import fit
+    from rejoinder.fitting.settings import read_settings
 
     changes = ["rater.training.epochs=1", "unreferenced.training.epochs=1", "figures.ranges=[]"]
     settings = read_settings("small", "en", changes=changes)

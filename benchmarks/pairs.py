@@ -28,7 +28,7 @@ from rejoinder.pairwise.simulate import (
     rates_by_strength,
     two_judges,
 )
-from rejoinder.report.chart import Chart, Line, svg
+from rejoinder.reporting.chart import Chart, Line, svg
 from table import show
 
 SEEDS, BATCH, STEP = 100, 25, 25

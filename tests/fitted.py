@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from fit.toy import Row, row, write
+from fitting.toy import Row, row, write
 from rejoinder.evaluator import write_manifest
 
 WORDS = ("the", "cat", "sat", "on", "a", "mat", "cats", ".", "猫", "I'm")
@@ -50,8 +50,8 @@ def small_evaluator() -> Path:
     """An evaluator that was fitted to chatter of a few words."""
     import torch
 
-    from rejoinder.fit.fit import fit
-    from rejoinder.fit.settings import read_settings
+    from rejoinder.fitting.fit import fit
+    from rejoinder.fitting.settings import read_settings
 
     torch.set_num_threads(1)  # beside other tests, more would wait for one another
     _FOLDERS.append(tempfile.TemporaryDirectory(prefix="rejoinder-test-"))

@@ -11,22 +11,23 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "rejoinder"
 
 # each layer may import itself and what stands before it
 LAYERS = [
-    {"version", "machine", "verb", "progress"},
+    {"version", "machine", "progress"},
     {"errors"},
     {"spec", "items"},
     {"io", "registry"},
     {"kernels"},
     {"text"},
     {"datasets", "examples", "engine"},
-    {"corpus"},
+    {"logs"},
     {"encode"},
     {"retrieve", "learn"},
     {"evaluator"},
     {"metrics", "systems"},
-    {"meta"},
+    {"meta_evaluation"},
     {"pairwise"},
-    {"fit", "report", "recipe"},
-    {"api"},
+    {"fitting", "reporting", "recipe"},
+    {"inputs"},
+    {"verbs"},
     {"cli"},
     {"__main__"},
 ]

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from rejoinder.version import __version__
 
 if TYPE_CHECKING:
-    from rejoinder.api import (
+    from rejoinder.io import read_items
+    from rejoinder.items import Item, Reference
+    from rejoinder.verbs import (
         Agreement,
         Evaluator,
         Items,
@@ -23,9 +25,7 @@ if TYPE_CHECKING:
         score,
         score_one,
     )
-    from rejoinder.api import meta as agreement
-    from rejoinder.io import read_items
-    from rejoinder.items import Item, Reference
+    from rejoinder.verbs import meta as agreement
 
 __all__ = [
     "Agreement",
@@ -50,8 +50,6 @@ __all__ = [
 ]
 
 _HOMES = {"Item": "items", "Reference": "items", "read_items": "io"}
-_PACKAGES = ("fit", "meta")
-"""Which can be called: see :mod:`rejoinder.verb`."""
 
 
 def __getattr__(name: str) -> Any:
@@ -60,9 +58,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'rejoinder' has no attribute '{name}'")
     import importlib
 
-    if name in _PACKAGES:
-        return importlib.import_module(f"rejoinder.{name}")
-    home = importlib.import_module(f"rejoinder.{_HOMES.get(name, 'api')}")
+    home = importlib.import_module(f"rejoinder.{_HOMES.get(name, 'verbs')}")
     return getattr(home, "meta" if name == "agreement" else name)
 
 

@@ -118,7 +118,7 @@ TOKENIZERS: Registry[Any] = Registry(
     },
 )
 
-_READERS = "rejoinder.corpus.readers"
+_READERS = "rejoinder.logs.readers"
 
 READERS: Registry[Any] = Registry(
     kind="log format",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from fit.toy import QUICK, dialogues, write
+from fitting.toy import QUICK, dialogues, write
 from rejoinder.cli.main import run as main
 from support import COMMAND, Run
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fit.toy import QUICK, dialogues, write
+from fitting.toy import QUICK, dialogues, write
 from rejoinder.cli import progress as shown
 from support import COMMAND
 

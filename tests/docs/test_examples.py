@@ -26,7 +26,7 @@ ELSEWHERE = {
     "evaluator-study.md": "its recipe takes half an hour",
     "report.md": "tests/cli/test_report.py",
     "demo.md": "tests/cli/test_demo.py",
-    "python.md": "tests/api/test_page.py",
+    "python.md": "tests/verbs/test_page.py",
 }
 """Pages whose examples other tests are about."""
 SHELL = ("sh", "console")

@@ -12,7 +12,7 @@ import pytest
 import rejoinder
 from docs.blocks import DOCS
 from rejoinder.datasets import load
-from rejoinder.meta.correlate import correlate
+from rejoinder.meta_evaluation.correlate import correlate
 from rejoinder.registry import METRICS
 from rejoinder.spec import parameters, parse
 from rejoinder.version import __version__

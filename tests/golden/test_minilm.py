@@ -13,7 +13,7 @@ import pytest
 
 from rejoinder.datasets import load
 from rejoinder.items import Item
-from rejoinder.meta.correlate import correlate
+from rejoinder.meta_evaluation.correlate import correlate
 from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rejoinder.datasets import load
-from rejoinder.meta.correlate import correlate
+from rejoinder.meta_evaluation.correlate import correlate
 from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
 

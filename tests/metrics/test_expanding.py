@@ -10,7 +10,6 @@ import pytest
 
 import rejoinder
 from evaluators import make_evaluator, open_small
-from rejoinder.api import load
 from rejoinder.errors import UsageError
 from rejoinder.evaluator import Evaluator, open_evaluator
 from rejoinder.items import Item
@@ -18,6 +17,7 @@ from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.records import item_scores
 from rejoinder.metrics.request import requests
+from rejoinder.verbs import load
 
 ITEMS = [
     Item("1", "here you go", context=["hi", "some more cheese"], system="a"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from duels import candidates, compared
-from rejoinder.meta.humans import FEWEST, MOST_ANNOTATORS
+from rejoinder.meta_evaluation.humans import FEWEST, MOST_ANNOTATORS
 from rejoinder.pairwise.annotators import agreement, bad_annotators, pairwise_kappas
 
 NAMES = "tuvwxyz"

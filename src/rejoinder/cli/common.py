@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from rejoinder.report.chart import Chart
+    from rejoinder.reporting.chart import Chart
 
 WIDTH = 80
 
@@ -164,7 +164,7 @@ def drawn_to_stdout(path: Path | None) -> list[str]:
 def draw(path: Path, chart: Chart) -> None:
     """Write a picture."""
     from rejoinder.io import open_output
-    from rejoinder.report.chart import svg
+    from rejoinder.reporting.chart import svg
 
     with open_output(path) as stream:
         stream.write(svg(chart).encode())

@@ -31,7 +31,7 @@ from rejoinder.cli.evaluator import (
 from rejoinder.cli.progress import progress
 
 if TYPE_CHECKING:
-    from rejoinder.meta.ranking import Ranking
+    from rejoinder.meta_evaluation.ranking import Ranking
     from rejoinder.metrics.base import Metric
     from rejoinder.metrics.request import Requests
 
@@ -55,7 +55,7 @@ def compare(
     """
     from rejoinder.io import JsonLines, read_items
     from rejoinder.items import Item
-    from rejoinder.meta.ranking import compare_systems
+    from rejoinder.meta_evaluation.ranking import compare_systems
     from rejoinder.metrics.evaluate import Scored, evaluate
     from rejoinder.metrics.request import notes, requests
 
@@ -85,7 +85,7 @@ def compare(
     if json:
         print_json(as_json(asked, rankings, refused))
         return
-    from rejoinder.report.tables import pairs_table, ranking_table
+    from rejoinder.reporting.tables import pairs_table, ranking_table
 
     for ranking in rankings:
         show(ranking_table(asked.labels[ranking.metric], ranking))

@@ -32,7 +32,7 @@ def contexts(
     one reference. The same seed draws the same contexts both ways.
     """
     try:
-        from rejoinder.corpus.held_out import draw_pairs
+        from rejoinder.logs.held_out import draw_pairs
     except ImportError:
         raise MissingExtra("pairs are Parquet files: pip install pyarrow") from None
     from rejoinder.io import open_output, write_jsonl

@@ -13,7 +13,7 @@ from rejoinder.cli.progress import pieces_progress
 from rejoinder.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
-    from rejoinder.corpus.pipeline import Settings
+    from rejoinder.logs.pipeline import Settings
 
 
 def corpus(
@@ -74,7 +74,7 @@ def corpus(
         import pyarrow  # noqa: F401
     except ImportError:
         raise MissingExtra("logs need duckdb and pyarrow: pip install duckdb pyarrow") from None
-    from rejoinder.corpus.pipeline import beside, make_pairs
+    from rejoinder.logs.pipeline import beside, make_pairs
 
     settings = _settings(
         format, language, off or [], on or [], context, exclude or [], split, split_at or [], salt,
@@ -89,7 +89,7 @@ def corpus(
     if json:
         print_json(account.plain())
         return
-    from rejoinder.report.corpus import account_table, flow_table
+    from rejoinder.reporting.corpus import account_table, flow_table
 
     show(flow_table(account))
     show(account_table(account))
@@ -111,11 +111,11 @@ def _settings(
     strict: bool,
 ) -> Settings:
     """All that is wrong with the arguments, at once."""
-    from rejoinder.corpus.clean import FILTERS, Cleaning
-    from rejoinder.corpus.pipeline import Settings
-    from rejoinder.corpus.sift import Sifting
-    from rejoinder.corpus.split import Split
-    from rejoinder.corpus.threads import Threads
+    from rejoinder.logs.clean import FILTERS, Cleaning
+    from rejoinder.logs.pipeline import Settings
+    from rejoinder.logs.sift import Sifting
+    from rejoinder.logs.split import Split
+    from rejoinder.logs.threads import Threads
     from rejoinder.registry import READERS
     from rejoinder.spec import did_you_mean
 

@@ -23,7 +23,7 @@ def list_sets(json: JsonOption = False) -> None:
     if json:
         print_json({"datasets": [asdict(dataset) for dataset in CATALOGUE.values()]})
         return
-    from rejoinder.report.tables import plain_table
+    from rejoinder.reporting.tables import plain_table
 
     table = plain_table("name", "what")
     table.columns[0].no_wrap = True

@@ -130,7 +130,7 @@ def _tables(folder: Path) -> Iterator[Table]:
     """Who is better by each metric, and how far metrics agree with people, if that is known."""
     import msgspec
 
-    from rejoinder.report.tables import plain_table
+    from rejoinder.reporting.tables import plain_table
 
     def read(name: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = msgspec.json.decode((folder / name).read_bytes())["results"]

@@ -120,7 +120,7 @@ def expand(
     if json:
         print_json(account.plain())
         return
-    from rejoinder.report.expand import expansion_table
+    from rejoinder.reporting.expand import expansion_table
 
     show(expansion_table(account))
     if account.pairs < settings.k:

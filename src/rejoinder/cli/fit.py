@@ -57,8 +57,8 @@ def fit(
     interrupted goes on where it stopped.
     """
     # what is wrong with the arguments is said before torch is loaded, which takes a while
-    from rejoinder.fit.pairs import check_inputs
-    from rejoinder.fit.settings import read_settings
+    from rejoinder.fitting.pairs import check_inputs
+    from rejoinder.fitting.settings import read_settings
 
     settings = read_settings(preset, language, seed=seed, changes=change or [])
     if "-" in inputs:
@@ -69,8 +69,8 @@ def fit(
         raise MissingExtra(f"fitting needs {', '.join(missing)}: pip install {' '.join(missing)}")
     import msgspec
 
-    from rejoinder.fit.fit import fit as run
-    from rejoinder.fit.run import Watch
+    from rejoinder.fitting.fit import fit as run
+    from rejoinder.fitting.run import Watch
 
     fitted = run(
         inputs,
@@ -104,7 +104,7 @@ def _training(what: str) -> Iterator[Callable[[Progress], None]]:
 
 
 def _table(manifest: Manifest) -> Table:
-    from rejoinder.report.tables import plain_table
+    from rejoinder.reporting.tables import plain_table
 
     counts, leaks = manifest.data["counts"], manifest.data["leaks"]
     table = plain_table("evaluator", "", right=[1])

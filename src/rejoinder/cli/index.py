@@ -51,7 +51,7 @@ def index(
     if json:
         print_json(msgspec.to_builtins(manifest))
         return
-    from rejoinder.report.tables import plain_table
+    from rejoinder.reporting.tables import plain_table
 
     table = plain_table("index", "count", right=[1])
     table.add_row("pairs", f"{manifest.rows:,}")

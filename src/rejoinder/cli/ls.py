@@ -26,7 +26,7 @@ def ls(json: JsonOption = False) -> None:
     if json:
         print_json(listed)
         return
-    from rejoinder.report.tables import plain_table
+    from rejoinder.reporting.tables import plain_table
 
     titles = {"formats": "Log formats", "systems": "Dialogue systems"}
     for name, rows in listed.items():

@@ -46,11 +46,11 @@ from rejoinder.cli.evaluator import (
 if TYPE_CHECKING:
     from rejoinder.evaluator.seen import Guarded
     from rejoinder.items import Item
-    from rejoinder.meta.correlate import Correlations
-    from rejoinder.meta.coverage import Third
-    from rejoinder.meta.curves import Point
-    from rejoinder.meta.raters import Raters, Sifted
-    from rejoinder.meta.study import Result, Study
+    from rejoinder.meta_evaluation.correlate import Correlations
+    from rejoinder.meta_evaluation.coverage import Third
+    from rejoinder.meta_evaluation.curves import Point
+    from rejoinder.meta_evaluation.raters import Raters, Sifted
+    from rejoinder.meta_evaluation.study import Result, Study
 
 
 class Level(StrEnum):
@@ -110,12 +110,12 @@ def meta(
     """
     from rejoinder.errors import UsageError
     from rejoinder.io import read_items, read_scores
-    from rejoinder.meta.annotators import Limits
-    from rejoinder.meta.authors import rated_by_author
-    from rejoinder.meta.humans import rating_table
-    from rejoinder.meta.join import join
-    from rejoinder.meta.raters import Sifted
-    from rejoinder.meta.study import Settings, results, study
+    from rejoinder.meta_evaluation.annotators import Limits
+    from rejoinder.meta_evaluation.authors import rated_by_author
+    from rejoinder.meta_evaluation.humans import rating_table
+    from rejoinder.meta_evaluation.join import join
+    from rejoinder.meta_evaluation.raters import Sifted
+    from rejoinder.meta_evaluation.study import Settings, results, study
 
     problems = wrong_limits(least_kappa, most_distractor)
     if curve and level is not Level.item:
@@ -150,14 +150,14 @@ def meta(
         found = study(joined, level.value, settings)
         curves = _curves(replies, found, draws, seed, evaluator) if curve else {}
     if svg is not None:
-        from rejoinder.report.agreement import curve_chart
+        from rejoinder.reporting.agreement import curve_chart
 
         draw(svg, curve_chart(curves, statistic.value))
     if json:
         judged = {"annotators": _plain_people(people, before)}
         print_json(as_json(found, curves) | judged | ({"seen": plain_seen(seen)} if seen else {}))
         return
-    from rejoinder.report import agreement as tables
+    from rejoinder.reporting import agreement as tables
 
     show(tables.correlation_table(found, right or ()))
     for table in (
@@ -189,8 +189,8 @@ def meta(
 
 def _print_people(people: Sifted, before: Sequence[Result] | None, after: Sequence[Result]) -> None:
     """Those who rate badly, and what it changed to leave them out."""
-    from rejoinder.meta.join import listed
-    from rejoinder.report.annotators import agreement_line, annotators_table, before_after_table
+    from rejoinder.meta_evaluation.join import listed
+    from rejoinder.reporting.annotators import agreement_line, annotators_table, before_after_table
 
     if people.bad or people.dropped:
         show(annotators_table(people.before.agreement, people.bad, "rating"))
@@ -236,7 +236,7 @@ def _guarded(replies: list[Item], folder: str | None, *, strict: bool) -> dict[s
 def _curves(
     replies: list[Item], found: Study, draws: int, seed: int, evaluator: str | None
 ) -> dict[str, list[Point]]:
-    from rejoinder.meta.curves import reference_curve
+    from rejoinder.meta_evaluation.curves import reference_curve
     from rejoinder.metrics.request import requests
 
     asked = requests((result.metric for result in found.results), evaluator=evaluator)

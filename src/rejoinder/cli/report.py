@@ -24,8 +24,8 @@ from rejoinder.errors import UsageError
 
 if TYPE_CHECKING:
     from rejoinder.items import Item
-    from rejoinder.meta.curves import Point
-    from rejoinder.report.page.findings import Evaluated
+    from rejoinder.meta_evaluation.curves import Point
+    from rejoinder.reporting.page.findings import Evaluated
 
 MOST_ITEMS, RESAMPLES, SEED = 2000, 1000, 12345
 
@@ -69,12 +69,12 @@ def report(
     have ratings), plots, and a table of items to browse.
     """
     from rejoinder.io import open_output, read_items, read_scores
-    from rejoinder.meta.study import Settings
+    from rejoinder.meta_evaluation.study import Settings
     from rejoinder.registry import TOKENIZERS
-    from rejoinder.report.page.build import Made
-    from rejoinder.report.page.findings import find_out
-    from rejoinder.report.page.material import gather
-    from rejoinder.report.page.render import render
+    from rejoinder.reporting.page.build import Made
+    from rejoinder.reporting.page.findings import find_out
+    from rejoinder.reporting.page.material import gather
+    from rejoinder.reporting.page.render import render
     from rejoinder.text.languages import language as known_language
 
     named = [name for name in (items, scores, curve) if name is not None]
@@ -138,7 +138,7 @@ def _digest(name: str) -> str:
 def _evaluated(folder: str, replies: list[Item]) -> Evaluated:
     """What the evaluator knows of these contexts."""
     from rejoinder.evaluator import open_evaluator
-    from rejoinder.report.page.findings import Evaluated
+    from rejoinder.reporting.page.findings import Evaluated
 
     evaluator = open_evaluator(folder)
     seen = guard(replies, [evaluator], strict=False)[1]
@@ -161,7 +161,7 @@ def _curves(path: str) -> dict[str, list[Point]]:
 
     from rejoinder.errors import DataError
     from rejoinder.io import explain
-    from rejoinder.meta.curves import Point
+    from rejoinder.meta_evaluation.curves import Point
 
     try:
         read = msgspec.json.decode(Path(path).read_bytes(), type=dict[str, Any])

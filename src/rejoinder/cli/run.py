@@ -75,7 +75,7 @@ def run(
         summary = {"recipe": recipe, "work": str(work), "steps": steps, "results": results}
         print_json(summary)
     elif results is not None and asked.table is not None:
-        from rejoinder.report.collected import collected_tables
+        from rejoinder.reporting.collected import collected_tables
 
         for table in collected_tables(asked.table.title, results):
             show(table)

@@ -29,7 +29,7 @@ def sample(
         import pyarrow  # noqa: F401
     except ImportError:
         raise MissingExtra("pairs are Parquet files: pip install pyarrow") from None
-    from rejoinder.corpus.sample import sample_pairs
+    from rejoinder.logs.sample import sample_pairs
 
     check_output(output, pairs)
     written, total = sample_pairs(pairs, output, count, seed)

@@ -127,7 +127,7 @@ def score(
 def print_tables(
     asked: Requests, summaries: list[Summary], judged: list[Judged], *, stderr: bool
 ) -> None:
-    from rejoinder.report.tables import judged_table, score_tables
+    from rejoinder.reporting.tables import judged_table, score_tables
 
     for table in score_tables(asked.labels, summaries):
         show(table, stderr=stderr)

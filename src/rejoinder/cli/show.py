@@ -14,7 +14,7 @@ from rejoinder.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from rejoinder.items import Item, Score
-    from rejoinder.report.show import View
+    from rejoinder.reporting.show import View
 
 
 def show(
@@ -34,7 +34,7 @@ def show(
     terminal they stand in brackets.
     """
     from rejoinder.registry import TOKENIZERS
-    from rejoinder.report.show import View
+    from rejoinder.reporting.show import View
     from rejoinder.text.languages import language as known_language
 
     if id is None:
@@ -74,7 +74,7 @@ def _scores(path: str, wanted: str) -> list[Score]:
 
 def _list(items: str, json: bool) -> None:
     from rejoinder.io import read_items
-    from rejoinder.report.show import MOST, items_table
+    from rejoinder.reporting.show import MOST, items_table
 
     shown: list[Item] = []
     more = 0
@@ -93,7 +93,7 @@ def _print(view: View, json: bool) -> None:
     if json:
         print_json(_plain(view))
         return
-    from rejoinder.report.show import dialogue_table, references_table, scores_table
+    from rejoinder.reporting.show import dialogue_table, references_table, scores_table
 
     plain = (
         not sys.stdout.isatty()

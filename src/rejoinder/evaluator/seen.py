@@ -34,7 +34,7 @@ class Seen:
 def look_for(pool: Pool, last_turns: Iterable[str], held_out: Sequence[str] = ()) -> Seen:
     """Look through the pool once; then, among what was found there and what was held out, for each
     turn."""
-    from rejoinder.corpus.contamination import Fingerprint
+    from rejoinder.logs.contamination import Fingerprint
     from rejoinder.retrieve.leaks import find_leaks
 
     turns = list(dict.fromkeys(last_turns))

@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.corpus.contamination import normalise
 from rejoinder.errors import DataError
 from rejoinder.learn.pairs import HELD_OUT, read_pairs, split_rows
+from rejoinder.logs.contamination import normalise
 
 if TYPE_CHECKING:
     import pyarrow as pa

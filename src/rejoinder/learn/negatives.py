@@ -22,10 +22,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rejoinder.corpus.contamination import normalise
 from rejoinder.learn.batches import generator
 from rejoinder.learn.material import Examples, Ints
 from rejoinder.learn.settings import PARROT, RANDOM
+from rejoinder.logs.contamination import normalise
 
 Chance = np.random.Generator
 Draw = Callable[[Ints, Chance], Ints]

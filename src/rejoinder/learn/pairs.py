@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.corpus.pairs_file import open_pairs
 from rejoinder.errors import DataError
 from rejoinder.io import file_digest
 from rejoinder.learn.batches import generator
+from rejoinder.logs.pairs_file import open_pairs
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from rejoinder.meta.agreement import krippendorff_alpha, mean_known, mean_of_pairs
-from rejoinder.meta.annotators import (
+from rejoinder.meta_evaluation.agreement import krippendorff_alpha, mean_known, mean_of_pairs
+from rejoinder.meta_evaluation.annotators import (
     DISTRACTOR,
     Agreement,
     Annotator,
@@ -20,7 +20,7 @@ from rejoinder.meta.annotators import (
     Limits,
     bad_ones,
 )
-from rejoinder.meta.humans import FEWEST, MOST_ANNOTATORS, TOO_MANY
+from rejoinder.meta_evaluation.humans import FEWEST, MOST_ANNOTATORS, TOO_MANY
 from rejoinder.pairwise.answers import UNNAMED, Comparisons, Floats, Ints
 
 FONDNESS = "preferred a distractor in {share:.2f} of {planted} comparisons"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.corpus.contamination import GRAM, LONG_ENOUGH, THRESHOLD, codes, normalise
+from rejoinder.logs.contamination import GRAM, LONG_ENOUGH, THRESHOLD, codes, normalise
 from rejoinder.retrieve.base import Mask
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rejoinder.corpus.contamination import Fingerprint
+from rejoinder.logs.contamination import Fingerprint
 from rejoinder.progress import Progress
 from rejoinder.retrieve.base import Mask
 

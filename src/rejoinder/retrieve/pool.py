@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.corpus.pairs_file import open_pairs
 from rejoinder.errors import DataError, MissingExtra, UsageError
+from rejoinder.logs.pairs_file import open_pairs
 from rejoinder.progress import Progress
 from rejoinder.retrieve.base import UTTERANCE, Hits, Index, Ints, Mask, Queries, Retriever
 

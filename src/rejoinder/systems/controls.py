@@ -116,7 +116,7 @@ def most_frequent(pool: Pool, top: int) -> dict[str, int]:
 
     Only a hash of each response is kept while counting, so that a large pool fits.
     """
-    from rejoinder.corpus.contamination import normalise
+    from rejoinder.logs.contamination import normalise
 
     keys = np.empty(pool.size, np.int64)
     for start in range(0, pool.size, SLICE):

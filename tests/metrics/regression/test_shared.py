@@ -11,7 +11,7 @@ import rejoinder
 from rejoinder.datasets import load
 from rejoinder.items import Item, Reference
 from rejoinder.kernels.nearness import nearness
-from rejoinder.meta.roc import auc
+from rejoinder.meta_evaluation.roc import auc
 from rejoinder.metrics.base import make_metric
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.regression.ridge import Features, Ridge

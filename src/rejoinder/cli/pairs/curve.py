@@ -47,7 +47,7 @@ def curve(
     them (in annotator) and from all of another's (between annotators).
     """
     from rejoinder.pairwise.agreement import share_curve
-    from rejoinder.report.pairs import curve_chart, curve_table
+    from rejoinder.reporting.pairs import curve_chart, curve_table
 
     if problems := stdin_twice([candidates, *answers]) + drawn_to_stdout(svg):
         raise UsageError(*problems)

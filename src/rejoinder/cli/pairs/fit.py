@@ -36,7 +36,7 @@ from rejoinder.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from rejoinder.items import Item
-    from rejoinder.meta.annotators import Agreement, Bad
+    from rejoinder.meta_evaluation.annotators import Agreement, Bad
     from rejoinder.pairwise.answers import Comparisons
     from rejoinder.pairwise.fit import Fit, Way
 
@@ -166,7 +166,7 @@ def _way(name: str, problems: list[str]) -> Way:
 
 
 def _print_annotators(everybody: Comparisons, before: Agreement, bad: Sequence[Bad]) -> None:
-    from rejoinder.report.annotators import annotators_table
+    from rejoinder.reporting.annotators import annotators_table
 
     if before.annotators:
         show(annotators_table(before, bad), stderr=True)
@@ -180,7 +180,7 @@ def _print_annotators(everybody: Comparisons, before: Agreement, bad: Sequence[B
 
 
 def _say_agreement(prefix: str, found: Agreement, answers: int) -> None:
-    from rejoinder.report.annotators import agreement_line
+    from rejoinder.reporting.annotators import agreement_line
 
     say(prefix + agreement_line(found, answers))
 
@@ -188,8 +188,8 @@ def _say_agreement(prefix: str, found: Agreement, answers: int) -> None:
 def _print_fit(
     items: Sequence[Item], found: Fit, laid: dict[str, Any] | None, *, on_stdout: bool
 ) -> None:
-    from rejoinder.meta.join import listed
-    from rejoinder.report.pairs import systems_table
+    from rejoinder.meta_evaluation.join import listed
+    from rejoinder.reporting.pairs import systems_table
 
     show(systems_table(items, found), stderr=on_stdout)
     missing = int((found.part < 0).sum())

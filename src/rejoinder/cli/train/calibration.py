@@ -10,7 +10,7 @@ import typer
 
 from rejoinder.cli.common import SeedOption, check_output, naming, say
 from rejoinder.cli.progress import pieces_progress, progress
-from rejoinder.corpus.pairs_file import open_pairs
+from rejoinder.logs.pairs_file import open_pairs
 
 if TYPE_CHECKING:
     from rejoinder.io import JsonLines

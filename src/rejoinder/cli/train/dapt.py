@@ -113,7 +113,7 @@ def dapt(
 
 
 def _table(adapted: Adapted) -> Table:
-    from rejoinder.report.tables import plain_table
+    from rejoinder.reporting.tables import plain_table
 
     data, result = adapted.manifest["data"], adapted.manifest["result"]
     table = plain_table("hidden tokens of held-out pairs", "perplexity", right=[1])

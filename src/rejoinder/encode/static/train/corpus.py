@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.corpus.pairs_file import open_pairs
 from rejoinder.errors import DataError
 from rejoinder.io import JsonLines
+from rejoinder.logs.pairs_file import open_pairs
 from rejoinder.progress import Progress
 from rejoinder.text.tokenizers.base import Tokenizer
 from rejoinder.text.tokens import Tokens

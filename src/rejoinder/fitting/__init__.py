@@ -1,0 +1,1 @@
+"""From logs to an evaluator: the stages of ``rejoinder.fit``."""

@@ -1,0 +1,175 @@
+"""``twitter``: archives of tweets, a JSON object a line, in the fields of API v1.1 or v2.
+
+v2 answers wrapped as ``{"data": …}`` are unwrapped. Required are the id, the text, the time and
+the author (in v2: ask for ``author_id`` and ``created_at``). A tweet that names somebody without
+answering is a mention; where the entities are not there, an ``@name`` in the text decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import msgspec
+
+from rejoinder.io import explain
+from rejoinder.logs.readers.base import DELETED, BadRecord, JsonReader, Post, missing, rejected
+from rejoinder.logs.readers.times import BadTime, microseconds
+
+Id = str | int | None
+_NAME = re.compile(r"(?<![\w@])[@＠]\w")
+_TAG = re.compile(r"<[^>]*>")
+_NOTHING = msgspec.Raw()
+
+
+class _User(msgspec.Struct, gc=False):
+    id_str: str | None = None
+    id: Id = None
+    screen_name: str | None = None
+
+
+class _Entities(msgspec.Struct, gc=False):
+    user_mentions: list[msgspec.Raw] | None = None
+    mentions: list[msgspec.Raw] | None = None
+
+
+class _Long(msgspec.Struct, gc=False):
+    full_text: str | None = None
+    text: str | None = None
+    entities: _Entities | None = None
+
+
+class _Reference(msgspec.Struct, gc=False):
+    type: str
+    id: str | int
+
+
+class _Tweet(msgspec.Struct, gc=False):
+    id_str: str | None = None
+    id: Id = None
+    text: str | None = None
+    full_text: str | None = None
+    created_at: str | int | float | None = None
+    lang: str | None = None
+    source: str | None = None
+    entities: _Entities | None = None
+    # v1.1
+    user: _User | None = None
+    in_reply_to_status_id_str: str | None = None
+    in_reply_to_status_id: Id = None
+    retweeted_status: msgspec.Raw = _NOTHING
+    is_quote_status: bool | None = None
+    quoted_status_id_str: str | None = None
+    quoted_status_id: Id = None
+    extended_tweet: _Long | None = None
+    delete: msgspec.Raw = _NOTHING
+    # v2
+    author_id: Id = None
+    referenced_tweets: list[_Reference] | None = None
+    note_tweet: _Long | None = None
+    data: msgspec.Raw = _NOTHING
+
+
+@dataclass(frozen=True, kw_only=True)
+class Twitter(JsonReader):
+    name: ClassVar[str] = "twitter"
+    summary: ClassVar[str] = "Twitter archive, JSON lines with the fields of API v1.1 or v2"
+    kind: ClassVar[str] = "posts"
+    record: ClassVar[Any] = _Tweet
+
+    def posts(self, record: _Tweet, number: int, source: str) -> Iterable[Post]:
+        if record.data is not _NOTHING and _there(record.data):
+            return _wrapped(bytes(record.data), number, source)
+        return (_post(record, number, source),)
+
+
+def _there(raw: msgspec.Raw) -> bool:
+    return bytes(raw) not in (b"", b"null")
+
+
+def _wrapped(data: bytes, number: int, source: str) -> list[Post]:
+    """The tweets of one answer of API v2; a bad one among them costs itself only."""
+    listed = data[:1] == b"["
+    tweets = msgspec.json.decode(data, type=list[msgspec.Raw]) if listed else [data]
+    posts = []
+    for tweet in tweets:
+        try:
+            posts.append(_post(msgspec.json.decode(tweet, type=_Tweet), number, source))
+        except (BadRecord, BadTime) as error:
+            posts.append(rejected(source, number, str(error), bytes(tweet)))
+        except msgspec.DecodeError as error:
+            posts.append(rejected(source, number, explain(str(error)), bytes(tweet)))
+    return posts
+
+
+def _post(tweet: _Tweet, number: int, source: str) -> Post:
+    if tweet.delete is not _NOTHING and _there(tweet.delete):
+        raise BadRecord(DELETED)
+    post_id = _text_id(tweet.id_str, tweet.id)
+    author = _author(tweet)
+    long = tweet.extended_tweet or tweet.note_tweet
+    text = tweet.full_text or tweet.text
+    entities = tweet.entities
+    if long is not None:
+        text = long.full_text or long.text or text
+        entities = long.entities or entities
+    if post_id is None:
+        raise missing("id or id_str")
+    if text is None:
+        raise missing("text or full_text")
+    if author is None:
+        raise missing("user or author_id")
+    if tweet.created_at is None:
+        raise missing("created_at")
+    parent = _text_id(tweet.in_reply_to_status_id_str, tweet.in_reply_to_status_id)
+    retweet = text.startswith("RT @") or _there(tweet.retweeted_status)
+    quote = bool(
+        tweet.is_quote_status or tweet.quoted_status_id_str or tweet.quoted_status_id is not None
+    )
+    for reference in tweet.referenced_tweets or ():
+        if reference.type == "replied_to":
+            parent = str(reference.id)
+        retweet = retweet or reference.type == "retweeted"
+        quote = quote or reference.type == "quoted"
+    return Post(
+        source,
+        number,
+        text,
+        id=post_id,
+        parent=parent,
+        author=author,
+        time=microseconds(tweet.created_at),
+        label=tweet.lang,
+        client=_client(tweet.source) if tweet.source else None,
+        retweet=retweet,
+        mention=parent is None and not retweet and (quote or _names(entities, text)),
+    )
+
+
+def _text_id(text: str | None, number: Id) -> str | None:
+    """Ids are text: as numbers they are too big for many a program."""
+    if text:
+        return text
+    return None if number is None or number == "" else str(number)
+
+
+def _author(tweet: _Tweet) -> str | None:
+    if tweet.user is not None:
+        return _text_id(tweet.user.id_str, tweet.user.id) or tweet.user.screen_name
+    return _text_id(None, tweet.author_id)
+
+
+def _names(entities: _Entities | None, text: str) -> bool:
+    """Whether the tweet names somebody."""
+    if entities is None:
+        return ("@" in text or "＠" in text) and _NAME.search(text) is not None
+    return bool(entities.user_mentions or entities.mentions)
+
+
+@lru_cache(maxsize=4096)
+def _client(source: str) -> str:
+    """``<a href="…">Twitter for iPhone</a>`` → ``Twitter for iPhone``."""
+    return _TAG.sub("", source).strip()

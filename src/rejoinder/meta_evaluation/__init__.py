@@ -1,0 +1,1 @@
+"""How far a metric can be trusted: correlation, significance, agreement."""

@@ -1,0 +1,105 @@
+"""Agreement with people as a function of the number of references (Gupta et al. 2019, Fig. 2).
+
+References are drawn at random without replacement, the same ones for all replies to a
+context, many times over: the curve is the mean over the draws, the band their 2.5 % to
+97.5 % range. An item with fewer references than asked for uses all it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from rejoinder.errors import DataError
+from rejoinder.items import Item
+from rejoinder.meta_evaluation.correlate import STATISTICS, correlate_many
+from rejoinder.metrics.base import ItemMetric
+from rejoinder.metrics.batch import Batch, Floats
+from rejoinder.metrics.sitting import Sitting
+
+if TYPE_CHECKING:
+    from rejoinder.evaluator.seen import EvaluatedSet
+
+
+@dataclass(frozen=True)
+class Point:
+    """Correlation with one number of references: mean over draws, and their band."""
+
+    references: int
+    draws: int
+    n: int
+    """Items that could be scored, in the draw with the fewest."""
+    mean: dict[str, float]
+    low: dict[str, float]
+    high: dict[str, float]
+
+
+def reference_curve(
+    items: Sequence[Item], metrics: Sequence[ItemMetric], *, draws: int = 20, seed: int = 12345
+) -> list[list[Point]]:
+    """For each metric a point for each number of references from 1 to the most there are."""
+    rated = [item for item in items if item.rating() is not None and item.references]
+    if not rated:
+        raise DataError("no item has both ratings and references; the curve needs both")
+    human = np.array([item.rating() for item in rated], dtype=float)
+    most = max(len(item.references) for item in rated)
+    examined = _examined(rated) if any(metric.evaluators() for metric in metrics) else None
+    curves: list[list[Point]] = [[] for _ in metrics]
+    for size in range(1, most + 1):
+        # all references can be drawn in one way only
+        times = draws if size < most else 1
+        found: list[list[dict[str, float]]] = [[] for _ in metrics]
+        for draw in range(times):
+            rng = np.random.default_rng([seed, size, draw])
+            sitting = Sitting(Batch.of(_draw(rated, size, rng)), examined)
+            for which, metric in enumerate(metrics):
+                found[which].append(_correlate(sitting.score(metric).values, human))
+        for which, rows in enumerate(found):
+            curves[which].append(_point(size, rows))
+    return curves
+
+
+def _examined(items: Sequence[Item]) -> EvaluatedSet:
+    """The contexts, which stay the same whatever is drawn."""
+    from rejoinder.evaluator.seen import EvaluatedSet
+
+    return EvaluatedSet.of(items)
+
+
+def _draw(items: Sequence[Item], size: int, rng: np.random.Generator) -> list[Item]:
+    """Each item with ``size`` of its references; equal lists of one context draw alike."""
+    chosen: dict[tuple[str, int], list[int]] = {}
+    drawn = []
+    for item in items:
+        key = item.group, len(item.references)
+        if key not in chosen:
+            chosen[key] = sorted(rng.permutation(len(item.references))[:size].tolist())
+        references = [item.references[number] for number in chosen[key]]
+        drawn.append(msgspec.structs.replace(item, references=references))
+    return drawn
+
+
+def _correlate(values: Floats, human: Floats) -> dict[str, float]:
+    """The three correlations, and over how many items."""
+    known = ~np.isnan(values)
+    (found,) = correlate_many(values[known][np.newaxis], human[known], resamples=0)
+    estimates = {statistic: getattr(found, statistic).value for statistic in STATISTICS}
+    return {"n": found.n} | {s: np.nan if v is None else v for s, v in estimates.items()}
+
+
+def _point(size: int, rows: Sequence[dict[str, float]]) -> Point:
+    columns = {s: np.array([row[s] for row in rows]) for s in STATISTICS}
+    known = {s: values[~np.isnan(values)] for s, values in columns.items()}
+    known = {s: values for s, values in known.items() if values.size}
+    return Point(
+        size,
+        len(rows),
+        int(min(row["n"] for row in rows)),
+        {s: float(values.mean()) for s, values in known.items()},
+        {s: float(np.quantile(values, 0.025)) for s, values in known.items()},
+        {s: float(np.quantile(values, 0.975)) for s, values in known.items()},
+    )

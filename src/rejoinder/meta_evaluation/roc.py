@@ -1,0 +1,57 @@
+"""Right and wrong replies told apart: the area under the ROC curve, and whether the right reply to
+a context comes first. For yes-or-no ratings, where a correlation hides both."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import rankdata
+
+from rejoinder.meta_evaluation.join import Floats, Ints
+
+
+def auc(right: Floats, wrong: Floats) -> float:
+    """How often a right one has more than a wrong one; equal ones count half.
+
+    >>> auc(np.array([3.0, 1.0]), np.array([1.0, 0.0]))
+    0.875
+    """
+    ranks = rankdata(np.concatenate([right, wrong]))
+    above = ranks[: len(right)].sum() - len(right) * (len(right) + 1) / 2
+    return float(above / (len(right) * len(wrong)))
+
+
+def area(scores: Floats, human: Floats) -> float | None:
+    """How often a reply with the higher of two ratings has the higher score; a tie counts half.
+    None unless there are exactly two different ratings.
+
+    >>> area(np.array([0.9, 0.4, 0.4, 0.1]), np.array([1.0, 1.0, 0.0, 0.0]))
+    0.875
+    """
+    values = np.unique(human)
+    if len(values) != 2:
+        return None
+    good = human == values[1]
+    return auc(scores[good], scores[~good])
+
+
+def recall_at_1(scores: Floats, human: Floats, contexts: Ints) -> float | None:
+    """Share of the contexts whose highest score is that of a right reply; equal scores share the
+    place. Contexts without a right or without a wrong reply don't count. None unless there are
+    exactly two different ratings, and a context that counts.
+
+    >>> scores, contexts = np.array([0.9, 0.1, 0.2, 0.5, 0.5, 0.4]), np.array([1, 1, 1, 2, 2, 2])
+    >>> recall_at_1(scores, np.array([1.0, 0, 0, 1, 0, 0]), contexts)
+    0.75
+    """
+    values = np.unique(human)
+    if len(values) != 2:
+        return None
+    right = human == values[1]
+    _, number = np.unique(contexts, return_inverse=True)
+    highest = np.full(number.max() + 1, -np.inf)
+    np.maximum.at(highest, number, scores)
+    first = scores == highest[number]
+    shared = np.bincount(number, first & right) / np.bincount(number, first)
+    of_right, of_all = np.bincount(number, right), np.bincount(number)
+    counted = (of_right > 0) & (of_right < of_all)
+    return float(shared[counted].mean()) if counted.any() else None

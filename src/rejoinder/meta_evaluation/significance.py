@@ -1,0 +1,282 @@
+"""Is the difference between two metrics, or two systems, more than chance?
+
+Every p-value from resampling is (1 + hits) / (1 + resamples): the data as observed is one of the
+possible outcomes under the null hypothesis, so that p is never 0 (Phipson & Smyth 2010).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rejoinder.meta_evaluation.correlate import (
+    Columns,
+    Floats,
+    Integers,
+    Seed,
+    Statistic,
+    chunk_sizes,
+    draw_counts,
+    finite,
+    same_length,
+    weighted,
+)
+
+Alternative = Literal["greater", "less", "two-sided"]
+Finish = Callable[[Floats], Floats]
+
+SAME = 1e-10
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The correlation of a minus that of b, and its p-value; None where undefined."""
+
+    difference: float | None
+    p: float | None
+
+
+def perm_both(
+    a: ArrayLike,
+    b: ArrayLike,
+    human: ArrayLike,
+    *,
+    statistic: Statistic = "pearson",
+    resamples: int = 1000,
+    seed: Seed = 12345,
+    alternative: Alternative = "greater",
+) -> Comparison:
+    """Does metric a correlate better with people than metric b?  PERM-BOTH.
+
+    If the metrics are equally good, their standardised scores of an item may be swapped.  Each
+    resample swaps every item's with probability 1/2 and takes the difference of the correlations
+    again (Deutsch, Dror & Roth 2021, "A Statistical Analysis of Summarization Evaluation Metrics
+    Using Resampling Methods", TACL 9).  Swaps that leave a side constant are left out.
+
+    A swapped metric is a choice from the 2 n pooled scores, counts of 0 and 1, so the kernels of
+    the bootstrap do the work.  Standardised scores are rounded to 12 digits, lest two copies of one
+    metric on different scales differ by rounding.
+    """
+    first, second, people = finite(a, "a"), finite(b, "b"), finite(human, "human")
+    same_length("a", first.size, "human", people.size)
+    same_length("b", second.size, "human", people.size)
+    _check(resamples)
+    if alternative not in ("greater", "less", "two-sided"):
+        raise ValueError(f"unknown alternative {alternative!r}: greater, less or two-sided")
+    if people.size < 3 or any(values.min() == values.max() for values in (first, second, people)):
+        return Comparison(None, None)
+    scores = Columns.of(np.concatenate([_standard(first), _standard(second)])[np.newaxis])
+    human_twice = Columns.of(np.tile(people, 2)[np.newaxis])
+
+    def differences(swap: Integers) -> Floats:
+        of_a = np.concatenate([1 - swap, swap], axis=1)
+        of_b = np.concatenate([swap, 1 - swap], axis=1)
+        value_a: Floats = weighted(statistic, of_a, scores, human_twice)[0]
+        value_b: Floats = weighted(statistic, of_b, scores, human_twice)[0]
+        return value_a - value_b
+
+    observed = float(differences(np.zeros((1, people.size), np.int32))[0])
+    if math.isnan(observed):
+        return Comparison(None, None)
+    rng = np.random.default_rng(seed)
+    drawn = [
+        differences((rng.random((size, people.size)) < 0.5).astype(np.int32))
+        for size in chunk_sizes(resamples, row_bytes=32 * people.size)
+    ]
+    return Comparison(observed, _p_value(np.concatenate(drawn), observed, SAME, alternative))
+
+
+def williams(r_ah: float | None, r_bh: float | None, r_ab: float | None, n: int) -> float | None:
+    """One-sided p that a's correlation with people, r_ah, exceeds b's, r_bh.  Williams' test.
+
+    t = (r_ah - r_bh) sqrt((n - 1)(1 + r_ab))
+        / sqrt(2 K (n - 1) / (n - 3) + (r_ah + r_bh)^2 (1 - r_ab)^3 / 4)
+    with K = 1 - r_ah^2 - r_bh^2 - r_ab^2 + 2 r_ah r_bh r_ab follows Student's t with n - 3 degrees
+    of freedom (Williams 1959; Graham & Baldwin 2014, EMNLP).  Two metrics with r_ab = 1 are the
+    same: t = 0, p = 1/2.  With r_ab = -1 the formula is 0 / 0: None, as for n < 4 or a correlation
+    that is undefined.
+    """
+    if r_ah is None or r_bh is None or r_ab is None or n < 4:
+        return None
+    if any(math.isnan(r) for r in (r_ah, r_bh, r_ab)):
+        return None
+    if max(abs(r_ah), abs(r_bh), abs(r_ab)) > 1:
+        raise ValueError(f"correlations must lie in [-1, 1], got {r_ah}, {r_bh}, {r_ab}")
+    k = 1 - r_ah**2 - r_bh**2 - r_ab**2 + 2 * r_ah * r_bh * r_ab
+    if k < -SAME:
+        raise ValueError(f"no three variables correlate as {r_ah}, {r_bh}, {r_ab}")
+    if 1 - abs(r_ab) < SAME:
+        return 0.5 if r_ab > 0 else None
+    spread = 2 * max(k, 0.0) * (n - 1) / (n - 3) + (r_ah + r_bh) ** 2 / 4 * (1 - r_ab) ** 3
+    distance = (r_ah - r_bh) * math.sqrt((n - 1) * (1 + r_ab))
+    t = distance / math.sqrt(spread) if spread > 0 else math.copysign(math.inf, distance)
+    from scipy.special import stdtr
+
+    return float(stdtr(n - 3, -t))
+
+
+def paired_bootstrap(
+    rows: ArrayLike, finish: Finish, *, resamples: int = 1000, seed: Seed = 12345
+) -> Floats:
+    """The scores [resamples, systems] on resampled contexts, the same ones for every system.
+
+    ``rows`` [systems, contexts, d] are additive statistics and ``finish`` turns summed rows
+    [..., d] into scores [...] (Koehn 2004, "Statistical Significance Tests for Machine Translation
+    Evaluation").  The sums of a chunk of resamples are one matrix product.
+    """
+    table = finite(rows, "rows", dimensions=3)
+    systems, contexts, width = table.shape
+    _check(resamples)
+    _check_contexts(contexts)
+    flat = np.ascontiguousarray(table.transpose(1, 0, 2)).reshape(contexts, systems * width)
+    rng = np.random.default_rng(seed)
+    row_bytes = 8 * (contexts + 2 * systems * width)
+    return np.concatenate(
+        [
+            finish((counts.astype(np.float64) @ flat).reshape(len(counts), systems, width))
+            for counts in draw_counts(rng, contexts, resamples, row_bytes)
+        ]
+    )
+
+
+def approximate_randomisation(
+    rows_a: ArrayLike,
+    rows_b: ArrayLike,
+    finish: Finish,
+    *,
+    resamples: int = 1000,
+    seed: Seed = 12345,
+) -> float | None:
+    """Two-sided p that systems a and b differ; None if either has no score.
+
+    Under the null hypothesis the two systems' rows [contexts, d] of a context may be swapped; p is
+    how often |score difference| is then at least as large (Riezler & Maxwell 2005, "On Some
+    Pitfalls in Automatic Evaluation and Significance Testing for MT").
+    """
+    first = finite(rows_a, "rows_a", dimensions=2)
+    second = finite(rows_b, "rows_b", dimensions=2)
+    if first.shape != second.shape:
+        raise ValueError(f"rows_a has shape {first.shape} but rows_b has {second.shape}")
+    table = randomisation_table(np.stack([first, second]), finish, resamples=resamples, seed=seed)
+    return None if math.isnan(table[0, 1]) else float(table[0, 1])
+
+
+def randomisation_table(
+    rows: ArrayLike, finish: Finish, *, resamples: int = 1000, seed: Seed = 12345
+) -> Floats:
+    """The p-values of `approximate_randomisation` for every pair of systems, [systems, systems];
+    NaN if either has no score, and on the diagonal.
+
+    All pairs see the same swaps, so that what a system gives away is one matrix product for all.
+    """
+    table = finite(rows, "rows", dimensions=3)
+    systems, contexts, width = table.shape
+    _check(resamples)
+    _check_contexts(contexts)
+    sums = table.sum(axis=1)
+    scores = finish(sums)
+    flat = np.ascontiguousarray(table.transpose(1, 0, 2)).reshape(contexts, systems * width)
+    hits, defined = np.zeros((systems, systems)), np.zeros((systems, systems))
+    rng = np.random.default_rng(seed)
+    for size in chunk_sizes(resamples, row_bytes=24 * contexts + 64 * systems * width):
+        swap = (rng.random((size, contexts)) < 0.5).astype(np.float64)
+        given = (swap @ flat).reshape(size, systems, width)
+        for i in range(systems - 1):
+            moved = given[:, i + 1 :] - given[:, i : i + 1]
+            gaps = np.abs(finish(sums[i] + moved) - finish(sums[i + 1 :] - moved))
+            tolerance = SAME * np.maximum(abs(scores[i]), np.abs(scores[i + 1 :]))
+            least = np.abs(scores[i] - scores[i + 1 :]) - tolerance
+            hits[i, i + 1 :] += np.count_nonzero(np.isfinite(gaps) & (gaps >= least), axis=0)
+            defined[i, i + 1 :] += np.count_nonzero(np.isfinite(gaps), axis=0)
+    found = np.triu((1 + hits) / (1 + defined), k=1)
+    found += found.T
+    found[~np.isfinite(scores), :] = found[:, ~np.isfinite(scores)] = np.nan
+    np.fill_diagonal(found, np.nan)
+    return found
+
+
+def holm(pvalues: ArrayLike) -> Floats:
+    """P-values adjusted for testing them together, in the same shape (Holm 1979).
+
+    The i-th smallest of m becomes the largest (m - j + 1) p_j of j <= i, at most 1.  NaN, a test
+    that was not or could not be made, stays NaN and does not count.
+    """
+    given = np.asarray(pvalues, dtype=np.float64)
+    tested = np.flatnonzero(~np.isnan(given))
+    values = given.ravel()[tested]
+    if ((values < 0) | (values > 1)).any():
+        raise ValueError("p-values must lie between 0 and 1")
+    order = np.argsort(values, kind="stable")
+    factors = np.arange(values.size, 0, -1)
+    adjusted = np.full(given.size, np.nan)
+    adjusted[tested[order]] = np.minimum(1.0, np.maximum.accumulate(factors * values[order]))
+    return adjusted.reshape(given.shape)
+
+
+def letters(order: Sequence[int], adjusted: ArrayLike, alpha: float = 0.05) -> list[str]:
+    """Letters for the systems of ``order`` (best first), in that order: two that share a letter
+    can't be told apart.
+
+    ``adjusted[i, j]`` is the p-value that i, which stands above j, differs from it (a symmetric
+    matrix will do); NaN is not significant. A letter belongs to a run of neighbours in the ranking
+    of which no two differ significantly, and to no longer one (the compact letter display of
+    Piepho 2004, for ranked runs).
+    """
+    table = np.asarray(adjusted, dtype=np.float64)
+    ranked = np.asarray(order, dtype=np.intp)
+    if table.ndim != 2 or table.shape[0] != table.shape[1]:
+        raise ValueError(f"adjusted: expected a square matrix, got shape {table.shape}")
+    if np.unique(ranked).size != ranked.size:
+        raise ValueError("order names a system twice")
+    if ranked.size and not (ranked.min() >= 0 and ranked.max() < len(table)):
+        raise ValueError(f"order names a system outside the matrix of {len(table)}")
+    differ = np.triu(table[np.ix_(ranked, ranked)] <= alpha, k=1)
+    found = [""] * ranked.size
+    used, reached = 0, 0
+    for start in range(ranked.size):
+        end = start
+        while end < ranked.size and not differ[start:end, end].any():
+            end += 1
+        if end > reached:
+            for place in range(start, end):
+                found[place] += _letter(used)
+            used, reached = used + 1, end
+    return found
+
+
+def _letter(number: int) -> str:
+    """a … z, then a1, b1 …"""
+    return chr(ord("a") + number % 26) + (str(number // 26) if number >= 26 else "")
+
+
+def _standard(values: Floats) -> Floats:
+    """Standard scores; scaled first so that the variance neither overflows nor vanishes."""
+    scaled = Columns.of(values[np.newaxis]).values[0]
+    centred: Floats = scaled - scaled.mean()
+    centred /= np.abs(centred).max()
+    centred /= centred.std()
+    return np.round(centred, 12)
+
+
+def _check(resamples: int) -> None:
+    if resamples < 1:
+        raise ValueError(f"resamples must be at least 1, got {resamples}")
+
+
+def _check_contexts(contexts: int) -> None:
+    if contexts == 0:
+        raise ValueError("there are no contexts to resample")
+
+
+def _p_value(drawn: Floats, observed: float, tolerance: float, alternative: Alternative) -> float:
+    """How often a defined resample is at least as extreme; the tolerance covers rounding."""
+    defined = drawn[np.isfinite(drawn)]
+    if alternative == "less":
+        defined, observed = -defined, -observed
+    elif alternative == "two-sided":
+        defined, observed = np.abs(defined), abs(observed)
+    hits = np.count_nonzero(defined >= observed - tolerance)
+    return (1 + hits) / (1 + defined.size)

@@ -1,0 +1,297 @@
+"""Agreement with people: every metric of a scores file against the ratings of its items."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rejoinder.errors import DataError
+from rejoinder.meta_evaluation.correlate import Correlations, Statistic, correlate_many
+from rejoinder.meta_evaluation.coverage import Third, by_coverage
+from rejoinder.meta_evaluation.humans import Humans, against_each
+from rejoinder.meta_evaluation.join import Floats, Joined, Units
+from rejoinder.meta_evaluation.pairwise import pairwise_accuracy, tie_calibrated
+from rejoinder.meta_evaluation.roc import area, recall_at_1
+from rejoinder.meta_evaluation.significance import holm, perm_both, williams
+from rejoinder.meta_evaluation.systems import TooFewSystems, correlate_systems
+
+HUMAN = "human"
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Pairs of replies to one context, ordered as people order them."""
+
+    pairs: int
+    plain: float
+    calibrated: float | None
+    threshold: float | None
+    """Scores this close count as tied; chosen on this very set, so ``calibrated`` is optimistic.
+    Both are None where there are too many pairs to sort."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One metric's agreement with people."""
+
+    metric: str
+    level: str
+    unscored: int
+    correlations: Correlations
+    without_human: Correlations | None = None
+    """The same without the replies that people wrote, where there are any."""
+    annotators: dict[str, dict[str, float]] | None = None
+    """Highest and lowest correlation with a single annotator, where annotators are known."""
+    accuracy: Accuracy | None = None
+    auc: float | None = None
+    """Area under the ROC curve, where people said one of two things only."""
+    recall_at_1: float | None = None
+    """Share of the contexts in which a right reply scores highest, likewise."""
+    undefined: str | None = None
+    """Why there is no correlation, where there is none."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Is the first metric better than the second? Two-sided p-values: which one is better was
+    only seen in the data."""
+
+    better: str
+    worse: str
+    n: int
+    statistic: Statistic
+    difference: float | None
+    perm_both: float | None
+    williams: float | None
+    adjusted: float | None = None
+    """PERM-BOTH, adjusted for all pairs of metrics (Holm)."""
+
+
+@dataclass(frozen=True)
+class Study:
+    level: str
+    rated: int
+    unrated: int
+    results: list[Result]
+    refused: dict[str, str]
+    differences: list[Difference]
+    humans: Humans | None
+    by_coverage: list[Third] = field(default_factory=list)
+    """Where scores tell how well an evaluator covers their items."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to resample, and which system is people."""
+
+    resamples: int = 1000
+    seed: int = 12345
+    statistic: Statistic = "spearman"
+    human_system: str | None = HUMAN
+    """Correlations are shown without it, too; None: with all only."""
+
+
+def study(joined: Joined, level: str, settings: Settings, *, differences: bool = True) -> Study:
+    """Correlate every metric that has values at this level; pairs of metrics too, unless whoever
+    asks has no use for their ``differences``, which take the longest."""
+    units = _units_of(joined, level)
+    rated = ~np.isnan(units.human)
+    if not rated.any():
+        raise DataError("no item has ratings; agreement with people needs the field 'ratings'")
+    results, refused = _results(joined, units, level, settings)
+    names = [r.metric for r in results] if differences and level != "system" else []
+    tested = _differences(units, names, settings)
+    if not results:
+        by_reason: dict[str, list[str]] = {}
+        for name, reason in refused.items():
+            by_reason.setdefault(reason, []).append(name)
+        said = (f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
+        raise DataError("; ".join(said))
+    return Study(
+        level,
+        int(rated.sum()),
+        int((~rated).sum()),
+        results,
+        refused,
+        tested,
+        Humans.of(joined.items) if level == "item" else None,
+        by_coverage(joined, settings.resamples, settings.seed) if level == "item" else [],
+    )
+
+
+def results(joined: Joined, level: str, settings: Settings) -> list[Result]:
+    """The correlations alone, to set a study against."""
+    return _results(joined, _units_of(joined, level), level, settings)[0]
+
+
+def _units_of(joined: Joined, level: str) -> Units:
+    return joined.sets() if level == "context" else joined.replies()
+
+
+def _results(
+    joined: Joined, units: Units, level: str, settings: Settings
+) -> tuple[list[Result], dict[str, str]]:
+    return (_systems if level == "system" else _units)(joined, units, settings)
+
+
+def _units(joined: Joined, units: Units, settings: Settings) -> tuple[list[Result], dict[str, str]]:
+    names = [name for name in joined.order if name in units.scores]
+    refused = {
+        name: "it judges sets of replies and has no value for one; use --level context or system"
+        for name in joined.order
+        if name not in units.scores
+    }
+    people = units.of(settings.human_system).any()
+    everyone = correlate_units(units, names, settings)
+    systems_only = (
+        correlate_units(units.without(settings.human_system), names, settings) if people else {}
+    )
+    results = []
+    for name in names:
+        rated = ~np.isnan(units.human)
+        known = rated & ~np.isnan(units.scores[name])
+        results.append(
+            Result(
+                name,
+                units.level,
+                int((rated & ~known).sum()),
+                everyone[name],
+                systems_only.get(name),
+                against_each(joined.items, units.scores[name]) if units.level == "item" else None,
+                _accuracy(units, name, known),
+                area(units.scores[name][known], units.human[known]),
+                _recall(units, name, known),
+                _why_undefined(units.scores[name][known], units.human[known]),
+            )
+        )
+    return results, refused
+
+
+def _recall(units: Units, name: str, known: NDArray[np.bool_]) -> float | None:
+    if units.level != "item":
+        return None
+    return recall_at_1(units.scores[name][known], units.human[known], units.context[known])
+
+
+def _why_undefined(scores: Floats, human: Floats) -> str | None:
+    if len(scores) < 3:
+        return f"it needs at least 3 that are rated and scored, found {len(scores)}"
+    if scores.min() == scores.max():
+        return "all scores are equal"
+    if human.min() == human.max():
+        return "all ratings of what was scored are equal"
+    return None
+
+
+def correlate_units(
+    units: Units, names: Sequence[str], settings: Settings
+) -> dict[str, Correlations]:
+    """Correlations of each metric over the units that are rated and scored.
+
+    Metrics that scored the same units share their resamples.
+    """
+    found: dict[str, Correlations] = {}
+    by_mask: dict[bytes, list[str]] = {}
+    masks = {n: ~np.isnan(units.human) & ~np.isnan(units.scores[n]) for n in names}
+    for name in names:
+        by_mask.setdefault(masks[name].tobytes(), []).append(name)
+    for group in by_mask.values():
+        known = masks[group[0]]
+        correlations = correlate_many(
+            np.array([units.scores[name][known] for name in group]),
+            units.human[known],
+            clusters=units.context[known],
+            resamples=settings.resamples,
+            seed=settings.seed,
+        )
+        found.update(zip(group, correlations, strict=True))
+    return found
+
+
+def _accuracy(units: Units, name: str, known: np.ndarray) -> Accuracy | None:
+    scores, human, context = units.scores[name][known], units.human[known], units.context[known]
+    plain = pairwise_accuracy(scores, human, context)
+    best = tie_calibrated(scores, human, context)
+    if plain is None:
+        return None
+    return Accuracy(best.pairs, plain, best.accuracy, best.eps)
+
+
+def _differences(units: Units, names: Sequence[str], settings: Settings) -> list[Difference]:
+    """Every pair of metrics, over the units that both scored, the better one first."""
+    found = []
+    for first, second in combinations(names, 2):
+        a, b = units.scores[first], units.scores[second]
+        known = ~(np.isnan(units.human) | np.isnan(a) | np.isnan(b))
+        if known.sum() < 4:
+            continue
+        found.append(_difference(first, second, a[known], b[known], units.human[known], settings))
+    adjusted = holm([np.nan if row.perm_both is None else row.perm_both for row in found])
+    return [
+        replace(row, adjusted=None if np.isnan(p) else float(p))
+        for row, p in zip(found, adjusted, strict=True)
+    ]
+
+
+def _difference(
+    first: str, second: str, a: Floats, b: Floats, human: Floats, settings: Settings
+) -> Difference:
+    kind = settings.statistic
+    of_a, of_b = (
+        getattr(c, kind).value for c in correlate_many(np.array([a, b]), human, resamples=0)
+    )
+    if of_a is not None and of_b is not None and of_b > of_a:
+        first, second, a, b, of_a, of_b = second, first, b, a, of_b, of_a
+    between = getattr(correlate_many(a[np.newaxis], b, resamples=0)[0], kind).value
+    test = perm_both(
+        a,
+        b,
+        human,
+        statistic=kind,
+        resamples=settings.resamples,
+        seed=settings.seed,
+        alternative="two-sided",
+    )
+    one_sided = None if kind == "kendall" else williams(of_a, of_b, between, human.size)
+    return Difference(
+        first,
+        second,
+        human.size,
+        kind,
+        test.difference,
+        test.p,
+        None if one_sided is None else min(1.0, 2 * min(one_sided, 1 - one_sided)),
+    )
+
+
+def _systems(
+    joined: Joined, units: Units, settings: Settings
+) -> tuple[list[Result], dict[str, str]]:
+    bots = units.without(settings.human_system)
+    people = len(bots.system) < len(units.system)
+    results, refused = [], {}
+    for name in joined.order:
+        whole = joined.system_scores.get(name)
+        scores = units.scores.get(name)
+        try:
+            found = correlate_systems(units, name, whole, settings.resamples, settings.seed)
+        except TooFewSystems as error:
+            refused[name] = f"{error}: with two it is always +1 or -1; use --level item"
+            continue
+        without_human = None
+        if people:
+            with contextlib.suppress(TooFewSystems):
+                without_human = correlate_systems(
+                    bots, name, whole, settings.resamples, settings.seed
+                )
+        unscored = 0 if scores is None else int((np.isnan(scores) & ~np.isnan(units.human)).sum())
+        equal = found.spearman.value is None and found.pearson.value is None
+        why = "the systems' averages are all equal, of their scores or of ratings"
+        undefined = why if equal else None
+        results.append(Result(name, "system", unscored, found, without_human, undefined=undefined))
+    return results, refused

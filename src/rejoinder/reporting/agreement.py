@@ -1,0 +1,235 @@
+"""The tables of ``rejoinder meta``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.table import Table
+
+from rejoinder.meta_evaluation.correlate import Correlations, Estimate, Statistic
+from rejoinder.meta_evaluation.coverage import THIRDS
+from rejoinder.meta_evaluation.curves import Point
+from rejoinder.meta_evaluation.humans import Humans
+from rejoinder.meta_evaluation.study import Study
+from rejoinder.reporting.annotators import agreement_facts
+from rejoinder.reporting.chart import Chart, Line
+from rejoinder.reporting.tables import interval, number, p_value, plain_table, wrapping
+
+SHOWN = ("spearman", "pearson")
+
+
+def correlation_table(found: Study, right: Sequence[str] = ()) -> Table:
+    """The papers' table: each metric's correlation with people, or with who is ``right``."""
+    unit = {"item": "replies", "context": "sets of replies", "system": "systems"}[found.level]
+    rows = [(r.metric, r.correlations, r.unscored) for r in found.results]
+    return _correlations(rows, f"{_told(right)} over {unit}")
+
+
+def _told(right: Sequence[str]) -> str:
+    """What scores are set against: ratings, or whose replies are right."""
+    return f"{', '.join(right)} against others" if right else "Agreement with people"
+
+
+def without_human_table(found: Study, human_system: str) -> Table | None:
+    rows = [(r.metric, r.without_human, 0) for r in found.results if r.without_human is not None]
+    return _correlations(rows, f"Without the replies of '{human_system}'") if rows else None
+
+
+def _correlations(rows: Sequence[tuple[str, Correlations, int]], title: str) -> Table:
+    missing = any(unscored for *_, unscored in rows)
+    columns = ["metric", "Spearman [95 % CI]", "p", "Pearson [95 % CI]", "p", "n"]
+    columns += ["unscored"] if missing else []
+    table = plain_table(*columns, right=range(1, len(columns)), title=title)
+    for name, found, unscored in rows:
+        cells = [
+            _estimate(found.spearman),
+            p_value(found.spearman.p),
+            _estimate(found.pearson),
+            p_value(found.pearson.p),
+            f"{found.n:,}",
+        ]
+        table.add_row(wrapping(name), *cells, *([f"{unscored:,}"] if missing else []))
+    return table
+
+
+def _estimate(found: Estimate) -> str:
+    return f"{number(found.value)} {interval(found.low, found.high, 2)}".rstrip()
+
+
+def annotator_facts(humans: Humans) -> str:
+    """How far the annotators agree, in one line."""
+    facts = [f"{humans.annotators} annotators"]
+    facts += [] if humans.identified else ["not identified"]
+    return ", ".join([*facts, *agreement_facts(humans.kappa, humans.alpha, humans.left_out)])
+
+
+def annotator_table(found: Study) -> Table | None:
+    """The papers' rows: with the annotator who agrees most, and least; people between them."""
+    humans = found.humans
+    if humans is None or not humans.identified:
+        return None
+    table = plain_table(
+        "",
+        "Spearman max",
+        "min",
+        "Pearson max",
+        "min",
+        right=[1, 2, 3, 4],
+        title="Agreement with single annotators",
+    )
+    for result in found.results:
+        if result.annotators:
+            table.add_row(wrapping(result.metric), *_extremes(result.annotators))
+    if humans.pairwise:
+        table.add_row("between annotators", *_extremes(humans.pairwise))
+    for name, row in humans.against_others.items():
+        cells = [number(row.get(statistic)) for statistic in SHOWN]
+        table.add_row(f"{name} against the others", cells[0], "", cells[1], "")
+    return table
+
+
+def _extremes(row: dict[str, dict[str, float]]) -> list[str]:
+    return [number(row.get(s, {}).get(side)) for s in SHOWN for side in ("max", "min")]
+
+
+def accuracy_table(found: Study) -> Table | None:
+    """Pairs of replies to one context, ordered as people order them."""
+    rows = [(r.metric, r.accuracy) for r in found.results if r.accuracy is not None]
+    if not rows:
+        return None
+    table = plain_table(
+        "metric",
+        "accuracy",
+        "with ties calibrated",
+        "threshold",
+        "pairs",
+        right=[1, 2, 3, 4],
+        title="Pairwise accuracy within a context",
+    )
+    for name, accuracy in rows:
+        table.add_row(
+            wrapping(name),
+            number(accuracy.plain),
+            number(accuracy.calibrated),
+            number(accuracy.threshold),
+            f"{accuracy.pairs:,}",
+        )
+    return table
+
+
+def auc_table(found: Study) -> Table | None:
+    """Where ratings are yes or no: how well each metric tells the two apart."""
+    rows = [r for r in found.results if r.auc is not None]
+    if not rows:
+        return None
+    ranked = any(r.recall_at_1 is not None for r in rows)
+    columns = ["metric", "AUC", *(["right reply first"] if ranked else [])]
+    title = "Right against wrong replies"
+    table = plain_table(*columns, right=range(1, len(columns)), title=title)
+    for result in rows:
+        first = [number(result.recall_at_1, 3)] if ranked else []
+        table.add_row(wrapping(result.metric), number(result.auc, 3), *first)
+    return table
+
+
+def difference_table(found: Study) -> Table | None:
+    """Is the best metric better than each of the others?"""
+    if not found.differences:
+        return None
+    statistic = found.differences[0].statistic
+    known = {r.metric: getattr(r.correlations, statistic).value for r in found.results}
+    best = max(known, key=lambda name: -2.0 if known[name] is None else known[name])
+    table = plain_table(
+        "better",
+        "than",
+        "by",
+        "p PERM-BOTH",
+        "adjusted",
+        "p Williams",
+        right=[2, 3, 4, 5],
+        title=f"Is the best metric better than the others? ({statistic})",
+    )
+    for row in found.differences:
+        if best in (row.better, row.worse):
+            table.add_row(
+                wrapping(row.better),
+                wrapping(row.worse),
+                number(row.difference),
+                p_value(row.perm_both),
+                p_value(row.adjusted),
+                p_value(row.williams),
+            )
+    return table
+
+
+def coverage_tables(found: Study, right: Sequence[str] = ()) -> Iterator[Table]:
+    """How the agreement changes with how well an evaluator's logs cover a context."""
+    kinds = {
+        "nearest": "by similarity of the nearest utterances",
+        "agreement": "by agreement among the retrieved replies",
+    }
+    for kind in dict.fromkeys(third.by for third in found.by_coverage):
+        table = plain_table(
+            "metric",
+            "third",
+            "from",
+            "to",
+            "Spearman [95 % CI]",
+            "Pearson",
+            "n",
+            right=range(2, 7),
+            title=f"{_told(right)} {kinds.get(kind, kind)}",
+        )
+        for third in found.by_coverage:
+            if third.by == kind:
+                table.add_row(
+                    wrapping(third.metric) if third.third == THIRDS[0] else "",
+                    third.third,
+                    number(third.low, 3),
+                    number(third.high, 3),
+                    _estimate(third.correlations.spearman),
+                    number(third.correlations.pearson.value),
+                    f"{third.correlations.n:,}",
+                )
+        yield table
+
+
+def curve_table(name: str, points: Sequence[Point]) -> Table:
+    """Correlation over the number of references, with a bar to look at."""
+    table = plain_table(
+        "references",
+        "Spearman [band]",
+        "Pearson [band]",
+        "",
+        right=[0, 1, 2],
+        title=f"{name}: agreement over the number of references",
+    )
+    for point in points:
+        cells = [f"{number(point.mean.get(s))} {_band(point, s)}".rstrip() for s in SHOWN]
+        length = round(30 * max(point.mean.get("spearman", 0.0), 0.0))
+        table.add_row(str(point.references), *cells, "█" * length)
+    return table
+
+
+def curve_chart(curves: Mapping[str, Sequence[Point]], statistic: Statistic) -> Chart:
+    """All metrics in one picture."""
+    lines = [
+        Line(
+            name,
+            [point.references for point in points],
+            [point.mean.get(statistic) for point in points],
+            [point.low.get(statistic) for point in points],
+            [point.high.get(statistic) for point in points],
+        )
+        for name, points in curves.items()
+    ]
+    title = "Agreement with people over the number of references"
+    upwards = f"{statistic.capitalize()} correlation"
+    return Chart(title, "references", upwards, lines, "the middle 95 % of draws")
+
+
+def _band(point: Point, statistic: str) -> str:
+    """One draw has no spread."""
+    if point.draws == 1:
+        return ""
+    return interval(point.low.get(statistic), point.high.get(statistic), 2)

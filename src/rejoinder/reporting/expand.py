@@ -1,0 +1,30 @@
+"""The table of ``rejoinder expand``."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from rejoinder.reporting.tables import number, plain_table
+from rejoinder.retrieve.expand import Account
+
+
+def expansion_table(account: Account) -> Table:
+    """What was looked for, and what was added."""
+    table = plain_table("expanded", "", right=[1])
+    rows = [
+        ("pairs in the pool", account.pairs),
+        *((f"  {reason}", count) for reason, count in account.unused.items()),
+        *((f"  left out, {kind} utterance of a test item", n) for kind, n in account.leaks.items()),
+        ("items", account.items),
+        ("contexts", account.contexts),
+        ("distinct queries", account.queries),
+        ("references added", account.retrieved),
+        ("parrots added", account.parrots),
+        ("items left as they were", sum(account.unexpanded.values())),
+        ("items with fewer than k new references", account.fewer),
+    ]
+    for name, count in rows:
+        table.add_row(name, f"{count:,}")
+    table.add_row("mean similarity of the nearest", number(account.nearest))
+    table.add_row("mean similarity of the last", number(account.kth))
+    return table

@@ -1,0 +1,219 @@
+"""Tables that fit 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.padding import Padding
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+from rejoinder.meta_evaluation.ranking import Ranking
+from rejoinder.metrics.base import Metric
+from rejoinder.metrics.evaluate import Judged
+from rejoinder.metrics.summary import Estimate, Summary
+
+MOST_PAIRS = 30
+"""How many pairs of systems are printed."""
+
+
+NARROW, MOST_LINES = 24, 2
+"""A label is wrapped in a column as narrow as this only if it needs no more lines than that."""
+INDENT = 4
+"""Columns that numbers stand to the right of the label above them, where there is room."""
+HEAD = 3
+"""Lines above the first row: an empty one, the names of the columns, a rule."""
+LARGE = 1e7
+"""From here on a number is told by its first digits."""
+
+
+class PlainTable(Table):
+    """A table whose cells may hold anything that stands in somebody's data.
+
+    Where the numbers leave too little room for the labels, each label stands above its numbers:
+    a name that is broken in the middle of its words can't be read.
+    """
+
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        super().add_row(*(printable(str(cell)) for cell in cells), **options)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if self._crowded(console, options.max_width):
+            yield from self._stacked(console, options)
+        else:
+            yield from super().__rich_console__(console, options)
+
+    def _crowded(self, console: Console, width: int) -> bool:
+        labels, *others = self.columns
+        if not others or not all(column.no_wrap for column in others):
+            return False
+        numbers = [max(cell_len(str(c)) for c in (x.header, *x.cells)) for x in others]
+        room = width - 2 - sum(n + 2 for n in numbers)
+        if not 0 < room < NARROW:
+            return room <= 0
+        texts = [Text(str(cell)) for cell in labels.cells]
+        words = [cell_len(word) for text in texts for word in text.plain.split()]
+        lines = [len(text.wrap(console, room)) for text in texts]
+        return max(words, default=0) > room or max(lines, default=0) > MOST_LINES
+
+    def _stacked(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        labels, *others = self.columns
+        numbers = Table(box=self.box, pad_edge=False, collapse_padding=True)
+        for column in others:
+            numbers.add_column(column.header, justify="right", no_wrap=True)
+        for row in zip(*(column.cells for column in others), strict=True):
+            numbers.add_row(*row)
+        lines = console.render_lines(numbers, options, pad=False)
+        free = options.max_width - Segment.get_line_length(lines[0])
+        indent = Segment(" " * min(free, INDENT))
+        for line in lines[:HEAD]:
+            yield from (indent, *line, Segment.line())
+        for label, line in zip(labels.cells, lines[HEAD:], strict=False):
+            yield Padding(Text(str(label), overflow="fold"), (0, 1), expand=False)
+            yield from (indent, *line, Segment.line())
+        yield Text("")
+
+
+def printable(text: str) -> str:
+    """One line, without control characters."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def plain_table(*columns: str, right: Iterable[int] = (), title: str | None = None) -> Table:
+    """The one look of all tables: no frame, numbers to the right."""
+    table = PlainTable(
+        box=box.SIMPLE_HEAD,
+        title=title,
+        title_justify="left",
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    numbers = set(right)
+    for index, column in enumerate(columns):
+        if index in numbers:
+            table.add_column(column, justify="right", no_wrap=True)
+        else:
+            table.add_column(column, overflow="fold")
+    return table
+
+
+def wrapping(label: str) -> str:
+    """A spec that a narrow column can break before its parameters and between them."""
+    return label.replace(",", ", ").replace("(", " (", 1)
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """``.0604``, ``-.1263``, ``12.3000``, ``1.5e+08``; a dash for what is not known."""
+    if value is None:
+        return "–"
+    if abs(value) >= LARGE:
+        return f"{value:.{digits}g}"
+    text = f"{value:.{digits}f}"
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+
+
+def interval(low: float | None, high: float | None, digits: int = 4) -> str:
+    return "" if low is None or high is None else f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def estimate(value: Estimate | None) -> str:
+    if value is None:
+        return "–"
+    return f"{number(value.value)} {interval(value.low, value.high)}".rstrip()
+
+
+def p_value(p: float | None) -> str:
+    if p is None:
+        return "–"
+    return "<.001" if p < 0.001 else number(p, 3)
+
+
+def score_tables(labels: Mapping[Metric, str], summaries: Sequence[Summary]) -> Iterator[Table]:
+    """What ``score`` found: all metrics of one system, or a table of systems for each metric."""
+    systems = dict.fromkeys(row.system for row in summaries)
+    if len(systems) == 1:
+        rows = [(wrapping(labels[row.metric]), row) for row in summaries]
+        yield _score_table("metric", rows, None)
+        return
+    for metric in dict.fromkeys(row.metric for row in summaries):
+        rows = [(row.system, row) for row in summaries if row.metric == metric]
+        yield _score_table("system", rows, labels[metric])
+
+
+def _score_table(first: str, rows: Sequence[tuple[str, Summary]], title: str | None) -> Table:
+    columns = [first, "corpus [95 % CI]", "mean of items [95 % CI]", "scored"]
+    missing = any(row.unscored for _, row in rows)
+    table = plain_table(
+        *columns, *(["unscored"] if missing else []), right=[1, 2, 3, 4], title=title
+    )
+    for name, row in rows:
+        unscored = [f"{sum(row.unscored.values()):,}"] if missing else []
+        cells = [estimate(row.corpus), estimate(row.mean), f"{row.scored:,}", *unscored]
+        table.add_row(name, *cells)
+    return table
+
+
+def judged_table(labels: Mapping[Metric, str], judged: Sequence[Judged]) -> Table:
+    """What set metrics said of each system."""
+    table = plain_table("metric", "system", "value", "contexts", "unscored", right=[2, 3, 4])
+    for row in judged:
+        without = sum(isinstance(value, str) for value in row.contexts.values())
+        table.add_row(
+            wrapping(labels[row.metric]),
+            row.system,
+            number(row.value),
+            f"{len(row.contexts) - without:,}",
+            f"{without:,}",
+        )
+    return table
+
+
+def ranking_table(label: str, ranking: Ranking) -> Table:
+    """Systems from best to worst; those that share a letter can't be told apart."""
+    table = plain_table(
+        "group",
+        "system",
+        "value",
+        "95 % CI",
+        right=[2, 3],
+        title=f"{label} over {ranking.contexts:,} contexts that all systems answered",
+    )
+    for row in ranking.systems:
+        table.add_row(
+            row.group,
+            row.system,
+            number(row.value),
+            interval(row.low, row.high),
+        )
+    return table
+
+
+def pairs_table(ranking: Ranking) -> Table:
+    """Every pair of systems; p adjusted for the number of pairs decides the groups."""
+    table = plain_table(
+        "better",
+        "than",
+        "by [95 % CI]",
+        "p boot",
+        "p rand",
+        "p Holm",
+        right=[2, 3, 4, 5],
+        title="p by bootstrap, by randomisation, and that adjusted for all pairs",
+    )
+    if (more := len(ranking.pairs) - MOST_PAIRS) > 0:
+        table.caption, table.caption_justify = f"… {more:,} more pairs: --json", "left"
+    for pair in ranking.pairs[:MOST_PAIRS]:
+        table.add_row(
+            pair.better,
+            pair.worse,
+            f"{number(pair.difference, 3)} {interval(pair.low, pair.high, 3)}",
+            p_value(pair.p_bootstrap),
+            p_value(pair.p_randomisation),
+            p_value(pair.p_adjusted),
+        )
+    return table

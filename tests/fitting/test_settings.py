@@ -1,0 +1,176 @@
+"""Presets and changes: read, laid over one another, and complained about all at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rejoinder.errors import UsageError
+from rejoinder.fitting.settings import PRESETS, read_settings
+from rejoinder.spec import parse
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("language", ["en", "ja", "zh", "de"])
+def test_every_preset_is_ready_for_every_language(preset: str, language: str) -> None:
+    settings = read_settings(preset, language, seed=5)
+    assert settings.preset == preset
+    assert settings.rater.settings.training.seed == 5
+    assert settings.unreferenced.settings.training.seed == 5
+    assert not settings.needs_vectors or settings.vectors is not None
+    # the packaged encoders know English only
+    named = json.dumps(settings.plain(), default=str)
+    english = ("minilm", "mpnet", "bertscore", "sentence-")
+    assert language == "en" or not any(word in named for word in english)
+    assert "unreferenced" in settings.figures.ranges
+    assert all(str(parse(spec)) == spec for spec in settings.figures.ranges)
+
+
+def test_small_reads_sentence_vectors_in_english_and_word_vectors_elsewhere() -> None:
+    english, japanese = (read_settings("small", code) for code in ("en", "ja"))
+    assert english.vectors is None
+    assert str(english.unreferenced.form) == (
+        "vectors(model=minilm,asks=true,below=3,joined=false)"
+    )
+    assert japanese.vectors is not None
+    assert japanese.vectors.method == "fasttext"
+    assert str(japanese.unreferenced.form) == "vectors(often=0.0001,spelling=2048)"
+    assert (english.unreferenced.settings.networks, english.rater.settings.networks) == (3, 3)
+    # what the language does not change stays
+    assert (english.unreferenced.settings.closeness, japanese.unreferenced.settings.closeness) == (
+        0.5,
+        0.0,
+    )
+    plain = replace(
+        english.unreferenced.settings,
+        closeness=0.0,
+        spare=0.0,
+        networks=1,
+        loss="softmax",
+        training=replace(english.unreferenced.settings.training, epochs=2),
+    )
+    assert plain == japanese.unreferenced.settings
+
+
+def test_medium_is_small_with_another_encoder() -> None:
+    small, medium = (read_settings(preset, "en").plain() for preset in ("small", "medium"))
+    for part, key in (("retrieval", "by"), ("rater", "form"), ("unreferenced", "form")):
+        assert "mpnet.bf16" in medium[part].pop(key)
+        del small[part][key]
+    assert (small.pop("preset"), medium.pop("preset")) == ("small", "medium")
+    assert medium == small
+    small, medium = (read_settings(preset, "ja").plain() for preset in ("small", "medium"))
+    assert medium == small | {"preset": "medium"}
+
+
+def test_a_file_says_only_what_is_different_from_its_base(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text(
+        "base = 'medium'\n[retrieval]\nk = 7\n[languages.ja.retrieval]\nk = 8\n"
+        "[rater]\nform = 'vectors'\n[languages.en.unreferenced]\nnetworks = 1\n"
+        "[languages.ja.vectors]\nepochs = 1\n[languages.en.vectors]\nmethod = 'glove'\n"
+    )
+    english, japanese = (read_settings(str(mine), code) for code in ("en", "ja"))
+    assert (english.preset, english.retrieval.k, japanese.retrieval.k) == ("mine", 7, 8)
+    medium = read_settings("medium", "en")
+    assert english.retrieval.by == medium.retrieval.by
+    # also where the base says more of a language
+    assert str(english.rater.form) == "vectors" != str(medium.rater.form)
+    assert japanese.vectors is not None
+    assert (japanese.vectors.method, japanese.vectors.epochs) == ("fasttext", 1)
+    assert (english.unreferenced.settings.networks, english.rater.settings.networks) == (1, 3)
+
+    mine.write_text("base = 'smal'\n")
+    with pytest.raises(UsageError, match="base 'smal': did you mean 'small'"):
+        read_settings(str(mine), "en")
+
+
+def test_paper_has_the_dimensions_of_the_paper() -> None:
+    """Tsuta et al. 2023, § 5.3 and 5.4."""
+    paper = read_settings("paper", "ja")
+    assert dict(paper.rater.form.params) == {"pieces": 16000, "embedding": 512, "hidden": 512}
+    rater = paper.rater.settings
+    assert (rater.wide, rater.layers, rater.batch) == (1024, 5, 1000)
+    training = rater.training
+    assert (training.epochs, training.rate, training.optimizer) == (15, 1e-3, "adam")
+    assert (training.schedule, training.warmup, training.clip) == ("constant", 0.0, None)
+    assert (paper.retrieval.k, paper.retrieval.parrot) == (15, True)
+
+
+def test_changes() -> None:
+    changes = [
+        "retrieval.k=7",
+        "rater.training.steps=30",
+        "unreferenced.form=gru(pieces=500)",
+        'unreferenced.hard=["parrot"]',
+        "data.most=none",
+        "unreferenced.training.clip=none",
+    ]
+    settings = read_settings("tiny", "en", changes=changes)
+    assert settings.retrieval.k == 7
+    # steps take the place of the preset's epochs
+    assert settings.rater.settings.training.steps == 30
+    assert settings.rater.settings.training.epochs is None
+    assert str(settings.unreferenced.form) == "gru(pieces=500)"
+    assert settings.unreferenced.settings.hard == ("parrot",)
+    assert settings.data.most is None
+    assert settings.unreferenced.settings.training.clip is None
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    changes = [
+        "retrieval.kk=3", "rater.training.steps=many", "data.held_out=1.5", "extra.key=1",
+        "unreferenced.form=gruu", "nonsense", "rater.turns=0", "retrieval.by=bm25(",
+        "unreferenced.loss=hinge", "data=3.x=1",
+    ]  # fmt: skip
+    with pytest.raises(UsageError) as caught:
+        read_settings("tiny", "en", changes=changes)
+    said = "\n".join(caught.value.messages)
+    for word in (
+        "'kk'", "steps: expected a whole number", "held_out is a share", "[extra]",
+        "unknown form 'gruu': did you mean 'gru'?", "--set nonsense", "turns must be above 0",
+        "unknown loss 'hinge'", "--set data=3.x=1",
+    ):  # fmt: skip
+        assert word in said, word
+    with pytest.raises(UsageError, match=r"retrieval.*expected"):
+        read_settings("tiny", "en", changes=["retrieval.by=bm25("])
+
+
+def test_presets_of_ones_own(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="unknown preset 'smal': did you mean 'small'"):
+        read_settings("smal", "en")
+    path = tmp_path / "mine.toml"
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_settings(str(path), "en")
+    path.write_text("[data\n")
+    with pytest.raises(UsageError, match="no TOML"):
+        read_settings(str(path), "en")
+    path.write_text('rater = 3\n[retrieval]\nby = "bm25"\n')
+    with pytest.raises(UsageError, match=r"section \[rater\] is missing"):
+        read_settings(str(path), "en")
+    part = 'form = "gru"\ntraining = {steps = 3}\n'
+    path.write_text(f'[retrieval]\nby = "bm25"\n[rater]\n{part}[unreferenced]\n{part}')
+    settings = read_settings(str(path), "en")
+    assert settings.preset == "mine"
+    assert not settings.needs_vectors
+
+
+def test_word_vectors_must_be_described_where_they_are_read() -> None:
+    with pytest.raises(UsageError, match=r"no section \[vectors\]"):
+        read_settings("small", "en", changes=["retrieval.by=vectors"])
+    known = read_settings("small", "en", changes=["retrieval.by=vectors(vectors=minilm)"])
+    assert not known.needs_vectors
+
+
+def test_reading_settings_needs_no_torch() -> None:
+    import subprocess
+
+    code = (
+        "import sys\nfrom rejoinder.fitting.settings import read_settings\n"
+        "read_settings('small', 'en')\nassert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,5 +1,5 @@
-# `make demo` and `make test` need Python 3.11 or newer, make and the package index; both
-# make .venv themselves. Nothing is fetched once that is there.
+# `make demo` and `make test` need Python 3.11 or newer, make and a package index. Both create .venv;
+# once it exists, nothing is downloaded.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -26,35 +26,45 @@ types: $(VENV)/dev
 unit: $(VENV)/dev browser
 	$(BIN)/pytest -n 2 --dist loadgroup -q
 
-# tests open pages in Debian's chromium; without it they are skipped, and under CI they fail
+# Some tests open pages in a browser; without one they are skipped, and fail under CI=true. Only
+# under CI=true is chromium installed without asking.
+BROWSERS := chromium chromium-browser google-chrome
+INSTALL_BROWSER := apt-get install -y --no-install-recommends chromium
+
 browser:
-	@command -v chromium > /dev/null || { \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-	    apt-get install -y --no-install-recommends chromium || \
-	      { apt-get update && apt-get install -y --no-install-recommends chromium; } || true; \
-	  fi; }
-	@command -v chromium > /dev/null || \
-	  echo "chromium not found: install it to test pages (apt-get install chromium)" >&2
+	@for name in $(BROWSERS); do command -v $$name > /dev/null && exit 0; done; \
+	[ -x "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome" ] && exit 0; \
+	answer=n; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  if [ "$$CI" = true ]; then answer=y; \
+	  elif [ -t 0 ]; then \
+	    printf 'Tests of web pages need chromium. Install it with apt-get? [y/N] '; read answer; \
+	  fi; \
+	fi; \
+	case "$$answer" in \
+	  [yY]*) $(INSTALL_BROWSER) || { apt-get update && $(INSTALL_BROWSER); } || true ;; \
+	  *) echo "No chromium found: tests of web pages are skipped. To run them: $(INSTALL_BROWSER)" >&2 ;; \
+	esac
 
 bench: $(VENV)/dev
 	$(BIN)/python benchmarks/all.py $(ONLY)
 
 docs: $(VENV)/dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-	@echo "open site/index.html"
+	@echo "Open site/index.html in a browser."
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Rejoinder needs Python 3.11 or newer; try make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 
-# what the demo runs on: logs, the encoder with its weights, and the chats themselves
+# The demo needs the log pipeline, the encoder with its weights, and the chats.
 $(VENV)/demo: $(VENV)/bin/python pyproject.toml constraints.txt
-	@echo "installing what the demo needs: some minutes, without a word"
+	@echo "Installing the demo's dependencies; this takes a few minutes."
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[logs,encoder,chitchat]'
 	touch $@
 
 $(VENV)/dev: $(VENV)/bin/python pyproject.toml constraints.txt
-	@echo "installing all that tests, docs and benchmarks need: some minutes, without a word"
+	@echo "Installing the dependencies of tests, docs and benchmarks; this takes a few minutes."
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@ $(VENV)/demo
 

@@ -1,6 +1,6 @@
-"""A real browser for tests of pages: Debian's chromium, driven by Playwright.
+"""A browser for tests of pages: the installed Chromium or Chrome, driven by Playwright.
 
-Under CI it must be there. Elsewhere, tests that need it are skipped with the reason.
+Without a browser these tests are skipped, and fail under CI=true.
 """
 
 from __future__ import annotations
@@ -16,6 +16,12 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+NAMES = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
 INSTALL = "apt-get install -y --no-install-recommends chromium"
 FLAGS = [
     "--no-sandbox",
@@ -28,10 +34,11 @@ FLAGS = [
 
 
 def chromium() -> str:
-    """Where the browser is; without one, the test can't be run."""
-    found = shutil.which("chromium")
-    if found is not None:
-        return found
+    """Return the path of the browser; skip the test if there is none."""
+    for name in NAMES:
+        path = shutil.which(name)
+        if path is not None:
+            return path
     message = f"chromium not found; install it, on Debian with: {INSTALL}"
     if os.environ.get("CI") == "true":
         pytest.fail(message)
@@ -40,8 +47,7 @@ def chromium() -> str:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """A browser that tests share; each opens pages of its own. One for all, since Playwright can be
-    started once in a process."""
+    """One browser for all tests of a process: Playwright can be started only once."""
     from playwright.sync_api import sync_playwright
 
     path = chromium()
@@ -55,7 +61,7 @@ def browser() -> Iterator[Browser]:
 def opened(
     browser: Browser, address: str, *, width: int = 1280, dark: bool = False
 ) -> Iterator[tuple[Page, list[str], list[str]]]:
-    """A page in a fresh profile, what it complains of, and what it asks the network for."""
+    """Open a page in a fresh profile; yield it, its console messages, and the URLs it requests."""
     context = browser.new_context(
         viewport={"width": width, "height": 844},
         color_scheme="dark" if dark else "light",

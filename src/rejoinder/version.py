@@ -1,3 +1,3 @@
-"""The one place that knows the version; it is part of every metric's signature."""
+"""The version of the package; it is part of every metric's signature."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -1,16 +1,19 @@
-"""Failures that are the user's to mend, each with the exit code of the command line.
+"""Errors that the user can fix, each with the exit code of the command line.
 
-An error message says what is wrong, where, and what to do. Everything that is not one
-of these classes is a bug of ours and ends with exit code 1 and a traceback.
+An error message says what is wrong, where, and what to do. Any other exception is a bug of
+Rejoinder and ends with exit code 1 and a traceback.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+CPU_TORCH = "2.13.0"
+"""The version of torch in constraints.txt, whose package has no CUDA libraries."""
+
 
 class RejoinderError(Exception):
-    """Base of every failure that a user can mend."""
+    """Base class of the errors that the user can fix."""
 
     exit_code = 1
 
@@ -37,12 +40,28 @@ class DataError(RejoinderError):
 
 
 class MissingExtra(RejoinderError):
-    """An optional package, model or data folder is not here; the message says how to get it."""
+    """An optional package, model or data folder is missing; the message says how to get it."""
 
     exit_code = 4
 
 
 class ResourceError(RejoinderError):
-    """The machine or the cluster gave out: no disk, no memory, no master, a worker that died."""
+    """The machine or the cluster failed: disk full, out of memory, no master, a dead worker."""
 
     exit_code = 4
+
+
+def missing_extra(extra: str, *packages: str, task: str = "this") -> MissingExtra:
+    """Return the error for packages that are not installed, with the command that installs them.
+
+    >>> print(missing_extra("zh", "rjieba", task="tokenizer zh-jieba"))
+    tokenizer zh-jieba needs rjieba, not installed; run: pip install 'rejoinder[zh]'
+    """
+    message = f"{task} needs {', '.join(packages)}, not installed; run: pip install"
+    if "torch" in packages:
+        # other versions of torch bring gigabytes of CUDA libraries, which a CPU does not need
+        message += f" 'rejoinder[{extra}]' torch=={CPU_TORCH} (the build for CPUs; leave out"
+        message += f" =={CPU_TORCH} for the newest one, with CUDA)"
+    else:
+        message += f" 'rejoinder[{extra}]'"
+    return MissingExtra(message)

@@ -1,31 +1,25 @@
-"""Files: JSON lines in (plain, .gz, .zst, ``-``), whole files out.
+"""Read and write JSON lines: plain, .gz, .zst, or stdin (``-``).
 
-Reading streams, a line at a time, and every complaint names ``file:line``. Writing goes to
-a hidden file beside the target that is renamed at the end, so an output is whole or absent.
+Reading streams, a line at a time, and every error message begins with ``file:line``.
 """
 
 from __future__ import annotations
 
 import codecs
 import contextlib
-import errno
-import gzip
-import hashlib
-import io
 import os
 import re
-import sys
-import zlib
 from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Any, TypeVar
 
 import msgspec
 import numpy as np
-import zstandard
 
-from rejoinder.errors import DataError, UsageError
+from rejoinder.errors import DataError
+from rejoinder.files.compressed import DAMAGE, decompressed, is_compressed
+from rejoinder.files.paths import exists, is_file, is_folder, open_input, open_stdin
 from rejoinder.items import Item, Score, item_from, score_from
 
 T = TypeVar("T")
@@ -45,12 +39,6 @@ _MEANINGS = {"str": "text", "int": "a whole number", "float": "a number", "bool"
 _MEANINGS |= {"object": "an object", "array": "a list", "null": "null"}
 
 
-def open_stdin() -> IO[bytes]:
-    if sys.stdin is None:
-        raise UsageError("stdin is closed; give the name of a file instead of -")
-    return sys.stdin.buffer
-
-
 class JsonLines:
     """The records of one JSONL file, with their line numbers."""
 
@@ -63,8 +51,9 @@ class JsonLines:
     @property
     def once(self) -> bool:
         """Whether it can be read a single time only: stdin, or another pipe."""
-        path = Path(self.path)
-        return self.path == "-" or (path.exists() and not path.is_file() and not path.is_dir())
+        if self.path == "-":
+            return True
+        return exists(self.path) and not is_file(self.path) and not is_folder(self.path)
 
     @property
     def fraction(self) -> float | None:
@@ -92,7 +81,7 @@ class JsonLines:
                         )
                     if line.strip():
                         yield number, line
-            except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
+            except DAMAGE as error:
                 raise self.wrong(
                     number + 1, f"the compressed file is damaged or cut off ({error})"
                 ) from None
@@ -101,22 +90,14 @@ class JsonLines:
         """What stands in the file, compressed or not; the stack closes it, unless it is stdin."""
         if self.path == "-":
             return open_stdin()
-        try:
-            return stack.enter_context(open(self.path, "rb"))
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise DataError(f"cannot be read: {reason.lower()}", path=self.name) from None
+        return stack.enter_context(open_input(self.path))
 
     def _open(self, stack: contextlib.ExitStack) -> IO[bytes]:
         raw = self.open_bytes(stack)
         if self.path == "-":
             return raw
         self._raw, self._size = raw, os.fstat(raw.fileno()).st_size
-        if self.path.endswith(".gz"):
-            return cast(IO[bytes], stack.enter_context(gzip.open(raw)))
-        if self.path.endswith(".zst"):
-            return io.BufferedReader(_WholeZstd(raw), 2**20)
-        return raw
+        return decompressed(raw, self.path) if is_compressed(self.path) else raw
 
     def wrong(self, line: int | None, message: str) -> DataError:
         return DataError(message, path=self.name, line=line)
@@ -137,44 +118,6 @@ class JsonLines:
                 raise self.wrong(number, "a number is too large") from None
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise self.wrong(number, _why_broken(line, error)) from None
-
-
-class _WholeZstd(io.RawIOBase):
-    """zstd that notices a cut-off file, which the plain stream reader passes as its end."""
-
-    def __init__(self, raw: IO[bytes]) -> None:
-        self._raw = raw
-        self._decoder = _zstd_decoder()
-        self._ready = b""
-        self._started = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            if self._decoder.eof:
-                rest = self._decoder.unused_data or self._raw.read(2**17)
-                if not rest:
-                    return 0
-                self._decoder = _zstd_decoder()
-            else:
-                rest = self._raw.read(2**17)
-                if not rest:
-                    if self._started:
-                        raise EOFError("the last zstd frame is incomplete")
-                    return 0
-            self._started = True
-            self._ready = self._decoder.decompress(rest)
-        size = min(len(buffer), len(self._ready))
-        buffer[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
-
-
-def _zstd_decoder() -> zstandard.ZstdDecompressionObj:
-    # public logs are packed with --long=31
-    return zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
 
 
 def explain(problem: str) -> str:
@@ -263,69 +206,9 @@ def read_scores(source: str | Path) -> Iterator[tuple[int, Score]]:
         raise lines.wrong(None, "the file is empty; expected scores, one JSON object a line")
 
 
-@contextlib.contextmanager
-def open_output(path: str | Path | None) -> Iterator[IO[bytes]]:
-    """A binary stream to ``path`` that appears there whole, or not at all.
-
-    None and ``-`` are stdout. A target that is no regular file (a pipe, /dev/null) is
-    written directly: renaming would replace it.
-    """
-    if path is None or str(path) == "-":
-        with _blaming("stdout"):
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
-        return
-    target = Path(path).resolve()  # a link stays a link, to a new file
-    special = target.exists() and not target.is_file()
-    with _blaming(path):
-        if target.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "it is a folder")
-        # a name may be as long as the system allows, so the other one must not grow with it
-        hidden = f".{target.name[:40]}.{os.getpid()}.part"
-        beside = target if special else target.with_name(hidden)
-        raw = open(beside, "wb")
-    try:
-        with _blaming(path):
-            with raw, _compressed(raw, target.suffix) as stream:
-                yield stream
-            if not special:
-                os.replace(beside, target)
-    except BaseException:
-        if not special:
-            beside.unlink(missing_ok=True)
-        raise
-
-
-@contextlib.contextmanager
-def _blaming(target: str | Path) -> Iterator[None]:
-    """What the system says of a file that can't be written, as a message to the user."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"{target}: cannot be written: {reason}") from None
-
-
-def _compressed(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[IO[bytes]]:
-    if suffix == ".gz":
-        # neither name nor time stamp: the same scores make the same bytes
-        return cast(IO[bytes], gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0))
-    if suffix == ".zst":
-        return zstandard.ZstdCompressor(write_checksum=True).stream_writer(raw, closefd=False)
-    return contextlib.nullcontext(raw)
-
-
 def write_jsonl(
     stream: IO[bytes], records: list[Item] | list[Score] | list[dict[str, Any]]
 ) -> None:
     """Append records, a line each."""
     if records:
         stream.write(msgspec.json.Encoder().encode_lines(records))
-
-
-def file_digest(path: Path, kind: str | Callable[[], Any] = "sha256") -> bytes:
-    """The digest of a file's content."""
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, kind).digest()

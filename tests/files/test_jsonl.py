@@ -13,7 +13,8 @@ import pytest
 import zstandard
 
 from rejoinder.errors import DataError, UsageError
-from rejoinder.io import LONGEST_LINE, JsonLines, open_output, read_items, read_scores, write_jsonl
+from rejoinder.files.jsonl import LONGEST_LINE, JsonLines, read_items, read_scores, write_jsonl
+from rejoinder.files.output import open_output
 from rejoinder.items import Item, Reference, Score
 
 GOOD = {"id": "a", "context": ["hi"], "response": "hello", "references": ["hey"]}
@@ -212,7 +213,7 @@ def test_zstd_with_a_large_window(tmp_path: Path) -> None:
 def test_missing_and_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nothing\.jsonl: cannot be read: no such file"):
         list(read_items(tmp_path / "nothing.jsonl"))
-    with pytest.raises(DataError, match="cannot be read: is a directory"):
+    with pytest.raises(DataError, match="cannot be read: it is a folder"):
         list(read_items(tmp_path))
 
 

@@ -1,0 +1,1 @@
+"""Files and folders: paths that users name, whole outputs, JSON lines, checked parts."""

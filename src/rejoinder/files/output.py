@@ -1,0 +1,168 @@
+"""Write files and folders that appear whole or not at all, and lock folders of work.
+
+An output is written under a hidden name beside its target and renamed at the end. A lock is held
+by the open file: the system releases it when the process ends, even when it is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gzip
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+import zstandard
+
+from rejoinder.errors import RejoinderError, ResourceError, UsageError
+from rejoinder.files.paths import hidden_beside, reason, resolve
+
+LOCK = "lock"
+"""Name of the lock file in a work folder."""
+
+_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
+
+
+@contextlib.contextmanager
+def open_output(path: str | Path | None) -> Iterator[IO[bytes]]:
+    """Open a binary stream to ``path``; the file appears whole, or not at all.
+
+    None and ``-`` are stdout. Names that end in .gz or .zst are compressed. A target that is no
+    regular file (a pipe, /dev/null) is written directly: renaming would replace it.
+    """
+    if path is None or str(path) == "-":
+        with _explained("stdout"):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        return
+    with _explained(path):
+        target = resolve(path)  # a link stays a link, to a new file
+        special = target.exists() and not target.is_file()
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        hidden = target if special else hidden_beside(target, f"{os.getpid()}.part")
+        raw = open(hidden, "wb")
+    try:
+        with _explained(path):
+            with raw, _compressed(raw, target.suffix) as stream:
+                yield stream
+            if not special:
+                os.replace(hidden, target)
+    except BaseException:
+        if not special:
+            hidden.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def whole_folder(target: str | Path) -> Iterator[Path]:
+    """Yield a hidden folder to fill; it becomes ``target`` if the block ends without an error."""
+    target = resolve(target)
+    hidden = hidden_beside(target, f"{os.getpid()}.part")
+    try:
+        shutil.rmtree(hidden, ignore_errors=True)
+        hidden.mkdir()
+        yield hidden
+        replace_folder(hidden, target)
+    except OSError as error:
+        raise unwritable(target, error) from None
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+
+
+def replace_folder(folder: Path, target: Path) -> None:
+    """Rename a finished folder to ``target``, in place of the folder that is there, if any."""
+    if not target.exists():
+        os.rename(folder, target)
+        return
+    # two renames: between them there is no folder, but never half of one
+    old = hidden_beside(target, f"{os.getpid()}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    os.rename(target, old)
+    os.rename(folder, target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def only_run(folder: str | Path) -> Iterator[IO[bytes]]:
+    """Make a work folder and keep other runs out of it; yields the open lock file.
+
+    A process that inherits the lock file keeps the lock. Close it to release the lock early.
+    """
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = open(folder / LOCK, "wb")
+    except (OSError, ValueError) as error:
+        why = reason(error) if isinstance(error, OSError) else "the name is not valid"
+        raise UsageError(f"{folder}: the work folder cannot be written: {why}") from None
+    with lock:
+        if not take_lock(lock):
+            raise ResourceError(f"{folder}: another run is using this work folder; wait for it")
+        yield lock
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file ``path``, waiting for another process that holds it."""
+    try:
+        lock = open(path, "wb")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {reason(error)}") from None
+    with lock:
+        while not take_lock(lock):
+            time.sleep(0.1)
+        yield
+
+
+def take_lock(file: IO[bytes]) -> bool:
+    """Lock an open file for this process; False if another one holds it."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def unwritable(target: str | Path, error: OSError) -> RejoinderError:
+    """Return the message for an output that can't be written: a full disk is not the user's."""
+    kind = ResourceError if error.errno in _FULL else UsageError
+    return kind(f"{target}: cannot be written: {reason(error)}")
+
+
+@contextlib.contextmanager
+def _explained(target: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UsageError(f"{target}: cannot be written: {reason(error)}") from None
+    except ValueError as error:
+        if "null" not in str(error):  # a name with a NUL byte
+            raise
+        raise UsageError("cannot be written: the name holds a NUL byte") from None
+
+
+def _compressed(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[IO[bytes]]:
+    if suffix == ".gz":
+        # neither name nor time stamp: the same scores make the same bytes
+        return cast(IO[bytes], gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0))
+    if suffix == ".zst":
+        return zstandard.ZstdCompressor(write_checksum=True).stream_writer(raw, closefd=False)
+    return contextlib.nullcontext(raw)

@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rejoinder.io import open_output
-from rejoinder.metrics.base import ItemMetric
+from rejoinder.files.output import open_output
+from rejoinder.metrics.metric import ItemMetric
 from rejoinder.registry import METRICS
 from rejoinder.version import __version__
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rejoinder.metrics.base import Metric, SetMetric
+from rejoinder.metrics.metric import Metric, SetMetric
 from rejoinder.registry import METRICS
 from rejoinder.spec import parameters, parse, print_value
 

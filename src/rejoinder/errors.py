@@ -51,6 +51,12 @@ class ResourceError(RejoinderError):
     exit_code = 4
 
 
+class GateFailed(RejoinderError):
+    """A condition that the user set, such as --fail-under, is not met."""
+
+    exit_code = 5
+
+
 def missing_extra(extra: str, *packages: str, task: str = "this") -> MissingExtra:
     """Return the error for packages that are not installed, with the command that installs them.
 

@@ -1,12 +1,13 @@
-"""The vocabulary: a reply to be judged, its references, what people said of it, its scores.
+"""The types of the file formats: a reply to be evaluated, its references, ratings and scores.
 
-These types are the file formats (docs/formats.md). Everything about a reply travels in its
-item, weights inside the references, so that a step needs nothing but its input file.
+They are described in docs/formats.md. An item holds everything about its reply, weights inside
+the references, so that a verb needs nothing but its input file.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -14,37 +15,37 @@ import msgspec
 
 UNNAMED = "(unnamed)"
 TURN_END = "\x1f"
-"""Between the turns of a context that serves as its own name; no text has it inside."""
-
+"""Joins the turns of a context to its key; texts do not contain it."""
 
 RETRIEVED, PARROT = "retrieved", "parrot"
-"""Sources of references that nobody wrote for the context: found for it, or its own last turn."""
+"""Sources of references that were not written for the context: retrieved from a pool, or a copy
+of the context's last turn."""
 
 
 class Reference(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A reply that is known, or thought, to fit the context."""
+    """A reply that fits the context, or is thought to."""
 
     text: str
     weight: float | None = None
-    """How good it is, from -1 to 1; a reference without a weight counts fully, as 1."""
+    """Quality from -1 to 1; a reference without a weight counts as 1."""
     source: str | None = None
     score: float | None = None
-    """How similar what it answered is to the context, if it was retrieved."""
+    """Of a retrieved reference: similarity of the utterance that it answered to the context."""
 
     @property
-    def looked_for(self) -> bool:
-        """Whether it was found for the context, instead of having come with the item."""
+    def is_retrieved(self) -> bool:
+        """Whether an evaluator added it, in contrast to the references of the test set."""
         return self.source in (RETRIEVED, PARROT)
 
 
 Ratings = dict[str, float] | list[float] | float | None
-"""By identified annotators, by unidentified ones, or already averaged."""
+"""By annotator, a list of unidentified annotators, or one averaged number."""
 
-LARGEST_RATING = 1e15
-"""Beyond it, the average of ratings loses whole steps of any scale."""
+MAX_RATING = 1e15
+"""The average of larger ratings would lose whole steps of a scale."""
 
-LARGEST_SCORE = 1e100
-"""Sums and squares of scores must stay numbers."""
+MAX_SCORE = 1e100
+"""Sums and squares of scores must stay finite."""
 
 
 class Item(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -60,21 +61,21 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def group(self) -> str:
-        """What the item's context is called: replies to one context share it. A reply whose
-        context is not given stands alone."""
+        """Key of the item's context: replies to the same context share it. A reply without a
+        context is a group of its own."""
         if self.context_id is not None:
             return self.context_id
         return TURN_END.join(self.context) if self.context else f"(context of {self.id})"
 
     def rating(self) -> float | None:
-        """The average human rating, or None where nobody rated."""
+        """Return the mean human rating, None if there is none."""
         match self.ratings:
             case None:
                 return None
             case dict() as by_annotator:
                 return _mean(by_annotator.values())
-            case list() as anonymous:
-                return _mean(anonymous)
+            case list() as unidentified:
+                return _mean(unidentified)
             case number:
                 return float(number)
 
@@ -85,9 +86,9 @@ def _mean(values: Iterable[float]) -> float | None:
 
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One metric's word on one item, or on a set of replies (``level`` context or system).
+    """The score of one metric for an item, or for a set of replies (``level`` context or system).
 
-    Missing is not zero: ``value`` is None and ``unscored`` says why.
+    An item that can't be scored has ``value`` None and the reason in ``unscored``; it is not 0.
     """
 
     id: str
@@ -99,41 +100,87 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     level: Literal["item", "context", "system"] = "item"
     system: str | None = None
     coverage: dict[str, float] | None = None
-    """How well an evaluator's pool covers the item's context: ``nearest``, ``agreement``."""
+    """How well an evaluator's pool covers the context: ``nearest``, ``agreement``."""
 
 
 def score_from(record: dict[str, Any]) -> Score:
-    """Convert a decoded JSON object to a score that can be reckoned with."""
+    """Convert a decoded JSON object to a score; its value must be in a sane range."""
     score = msgspec.convert(record, Score)
-    if score.value is not None and not -LARGEST_SCORE <= score.value <= LARGEST_SCORE:
+    if score.value is not None and not -MAX_SCORE <= score.value <= MAX_SCORE:
         raise msgspec.ValidationError(
-            f"Expected a number from -{LARGEST_SCORE:g} to {LARGEST_SCORE:g},"
+            f"Expected a number from -{MAX_SCORE:g} to {MAX_SCORE:g},"
             f" got {score.value:g} - at `$.value`"
         )
     return score
 
 
 def item_from(record: dict[str, Any]) -> Item:
-    """Convert a decoded JSON object, in our field names or in DSTC10's, to an item."""
+    """Convert a decoded JSON object, in our field names or in DSTC10's, to an item.
+
+    References may be one text, the context one text (a turn a line) or chat messages with ``role``
+    and ``content``, ratings may be numbers in text.
+    """
     if "dialogue_id" in record and "id" not in record:
         record = _from_dstc10(record)
     references = record.get("references")
+    if isinstance(references, str):
+        references = [references]
     if isinstance(references, list):
         record["references"] = [{"text": r} if isinstance(r, str) else r for r in references]
-    elif isinstance(references, str):
-        raise msgspec.ValidationError("Expected a list, got one string - at `$.references`")
     for key in ("id", "context_id"):
         if type(record.get(key)) is int:  # true and false are no names
             record[key] = str(record[key])
-    if isinstance(record.get("context"), str):
-        record["context"] = record["context"].split("\n")
+    context = record.get("context")
+    if isinstance(context, str):
+        record["context"] = context.split("\n")
+    elif isinstance(context, list) and any(isinstance(turn, dict) for turn in context):
+        record["context"] = _turns(context)
+    if "ratings" in record:
+        record["ratings"] = _numbers(record["ratings"])
     if record.get("system", "") is None:
         del record["system"]
     return checked(msgspec.convert(record, Item))
 
 
+def _turns(messages: list[Any]) -> list[Any]:
+    """Return the texts of chat messages; instructions to the model are no turns."""
+    turns = []
+    for number, message in enumerate(messages):
+        if not isinstance(message, dict):
+            turns.append(message)
+            continue
+        if message.get("role") in ("system", "developer", "tool"):
+            continue
+        content = message.get("content")
+        if isinstance(content, list):  # parts: texts, pictures
+            parts = [part.get("text") for part in content if isinstance(part, dict)]
+            content = " ".join(part for part in parts if isinstance(part, str))
+        if not isinstance(content, str):
+            raise msgspec.ValidationError(
+                "Expected text, or a message with role and content"
+                f" - at `$.context[{number}].content`"
+            )
+        turns.append(content)
+    return turns
+
+
+def _numbers(ratings: Any) -> Any:
+    """Return ratings in which numbers that are written as text are numbers."""
+    if isinstance(ratings, dict):
+        return {name: _number(rating) for name, rating in ratings.items()}
+    if isinstance(ratings, list):
+        return [_number(rating) for rating in ratings]
+    return _number(ratings)
+
+
+def _number(rating: Any) -> Any:
+    if isinstance(rating, str) and re.fullmatch(r"[+-]?\d+(\.\d*)?", rating.strip()):
+        return float(rating)
+    return rating
+
+
 def checked(item: Item) -> Item:
-    """The item, if its numbers make sense."""
+    """Return the item after checking the ranges of its weights and ratings."""
     for number, reference in enumerate(item.references):
         if reference.weight is not None and not -1 <= reference.weight <= 1:
             raise msgspec.ValidationError(
@@ -142,16 +189,16 @@ def checked(item: Item) -> Item:
             )
     ratings = item.ratings.values() if isinstance(item.ratings, dict) else item.ratings
     for rating in [ratings] if isinstance(ratings, (int, float)) else ratings or ():
-        if not -LARGEST_RATING <= rating <= LARGEST_RATING:
+        if not -MAX_RATING <= rating <= MAX_RATING:
             raise msgspec.ValidationError(
-                f"Expected numbers from -{LARGEST_RATING:g} to {LARGEST_RATING:g},"
+                f"Expected numbers from -{MAX_RATING:g} to {MAX_RATING:g},"
                 f" got {rating:g} - at `$.ratings`"
             )
     return item
 
 
 def _from_dstc10(record: dict[str, Any]) -> dict[str, Any]:
-    """DSTC10 track 5 names: dialogue_id, model, reference, annotations."""
+    """Rename the fields of DSTC10 track 5: dialogue_id, model, reference, annotations."""
     out = dict(record)
     if type(out["dialogue_id"]) not in (int, str):
         raise msgspec.ValidationError("Expected `str | int` - at `$.dialogue_id`")
@@ -170,7 +217,7 @@ def _from_dstc10(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one_quality(annotations: dict[str, Any]) -> Any:
-    """DSTC10 rates several qualities; the overall one is what a single number stands for."""
+    """Return the overall quality of the several that DSTC10 rates, or the only one."""
     if len(annotations) == 1:
         return next(iter(annotations.values()))
     for name, ratings in annotations.items():

@@ -13,7 +13,8 @@ import pytest
 import zstandard
 
 from rejoinder.errors import DataError, UsageError
-from rejoinder.files.jsonl import LONGEST_LINE, JsonLines, read_items, read_scores, write_jsonl
+from rejoinder.files.item_file import read_items
+from rejoinder.files.jsonl import MAX_LINE_BYTES, JsonLines, read_scores, write_jsonl
 from rejoinder.files.output import open_output
 from rejoinder.items import Item, Reference, Score
 
@@ -115,12 +116,12 @@ BAD = [
     (b'{"response": "x"}\n', "2: the field is missing: .?id"),
     (b'{"id": "b", "response": 5}\n', "2: response: expected text, got a whole number"),
     (b'{"id": "b", "response": null}\n', "2: response: expected text, got null"),
-    (b'{"id": "b", "response": "x", "references": "y"}\n', "2: references: expected a list"),
+    (b'{"id": "b", "response": "x", "references": 7}\n', "2: references: expected a list"),
     (b'{"id": "b", "response": "x", "references": [3]}\n', r"2: references\[0\]: expected"),
     (b'{"id": "b", "response": "x", "context": [1]}\n', r"2: context\[0\]: expected text"),
     (b'{"id": "b", "response": "x", "ratings": "good"}\n', "2: ratings: expected a number or"),
-    (b'{"id": "b", "response": "x", "ratings": [1, "2"]}\n', r"2: ratings\[1\]: expected a number"),
-    (b'{"id": "b", "response": "x", "ratings": {"a": "2"}}\n', "2: ratings.*: expected a number"),
+    (b'{"id": "b", "response": "x", "ratings": [1, "b"]}\n', r"2: ratings\[1\]: expected a number"),
+    (b'{"id": "b", "response": "x", "ratings": {"a": "b"}}\n', "2: ratings.*: expected a number"),
     (b'{"id": "b", "response": "x", "ratings": NaN}\n', "2: NaN and Infinity are not JSON"),
     (b'{"id": "b", "response": "x", "ratings": [1, NaN]}\n', "2: NaN and Infinity are not JSON"),
     (b'{"id": "b", "response": "x", "ratings": 1e999}\n', "2: .*a number is too large"),
@@ -136,12 +137,12 @@ BAD = [
         b'{"id": "b", "response": "x", "references": [{"text": "y", "weight": 1.5}]}\n',
         r"2: references\[0\].weight: expected a weight from -1 to 1, got 1.5",
     ),
-    (b'{"id": "a", "response": "x"}\n', "2: the id stands in line 1 already"),
+    (b'{"id": "a", "response": "x"}\n', "2: the id is in line 1, too"),
     (b'{"id": "b", "response": "\xff"}\n', "2: the line is not UTF-8"),
     (b"[1, 2]\n", "2: the line is a JSON array; expected one object a line"),
     (b"7\n", "2: the line is not an object"),
     (
-        b'{"id": "b", "response": "' + b"x" * LONGEST_LINE + b'"}\n',
+        b'{"id": "b", "response": "' + b"x" * MAX_LINE_BYTES + b'"}\n',
         "2: the line is longer than 16 MB",
     ),
     (b"[" * 5000 + b"\n", "2: broken JSON|2: .*depth|2: .*recursion"),
@@ -217,10 +218,10 @@ def test_missing_and_unreadable_files(tmp_path: Path) -> None:
         list(read_items(tmp_path))
 
 
-def test_duplicates_are_found_wherever_they_stand(tmp_path: Path) -> None:
+def test_a_repeated_id_is_found_in_a_long_file(tmp_path: Path) -> None:
     records = [{**GOOD, "id": str(i)} for i in range(3000)]
     records[2900]["id"] = "17"
-    with pytest.raises(DataError, match="jsonl:2901: the id stands in line 18 already"):
+    with pytest.raises(DataError, match="jsonl:2901: the id is in line 18, too"):
         read(tmp_path, lines(*records))
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
+import datasets
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
-import datasets
 import rejoinder
-from rejoinder.errors import DataError, UsageError
-from rejoinder.inputs.frames import make_frame, present
+from rejoinder.errors import UsageError
 from rejoinder.items import Item, Reference
 
 Make = Callable[[list[dict[str, Any]]], Any]
@@ -147,98 +145,7 @@ def rows_of(frame: Any) -> list[dict[str, Any]]:
     return frame.to_list() if isinstance(frame, datasets.Dataset) else frame.to_pylist()
 
 
-def test_other_forms_of_the_columns() -> None:
-    """A context as one text, whole numbers as ids, struct of lists, maps, plain references."""
-    schema = pa.schema(
-        [
-            ("id", pa.int64()),
-            ("response", pa.string()),
-            ("context", pa.string()),
-            (
-                "references",
-                pa.struct({"text": pa.list_(pa.string()), "weight": pa.list_(pa.float64())}),
-            ),
-            ("ratings", pa.map_(pa.string(), pa.float64())),
-        ]
-    )
-    row = {
-        "id": 7,
-        "response": "x",
-        "context": "a\nb",
-        "references": {"text": ["p", "q"], "weight": [None, 0.5]},
-        "ratings": [("ann", 3.0)],
-    }
-    references = [Reference("p"), Reference("q", 0.5)]
-    expected = Item("7", "x", ["a", "b"], references=references, ratings={"ann": 3.0})
-    table = pa.Table.from_pylist([row], schema)
-    assert rejoinder.load(table) == [expected]
-    of_datasets = rejoinder.load(datasets.Dataset(table.drop_columns("ratings")))  # it has no maps
-    assert of_datasets[0].references == references
-    plain = pd.DataFrame({"id": ["1"], "response": ["x"], "references": [["p", "q"]]})
-    assert rejoinder.load(plain)[0].references == [Reference("p"), Reference("q")]
-    one = pl.DataFrame([{"id": "1", "response": "x", "references": {"text": "p", "weight": 0.5}}])
-    assert rejoinder.load(one)[0].references == [Reference("p", 0.5)]
-
-
-def test_names_of_dstc10() -> None:
-    frame = pd.DataFrame(
-        {"dialogue_id": [1], "model": ["m"], "response": ["x"], "reference": ["y"]}
-    )
-    assert rejoinder.load(frame) == [
-        Item("1:m", "x", system="m", references=[Reference("y")], context_id="1")
-    ]
-
-
-@pytest.mark.parametrize("missing", [None, math.nan, np.nan, pd.NA, pd.NaT, np.float32("nan")])
-def test_missing_is_absent(missing: Any) -> None:
-    assert present(missing) is None
-    frame = pd.DataFrame(
-        {"id": ["1"], "response": ["x"], "system": [missing], "ratings": [missing]}
-    )
-    assert rejoinder.load(frame) == [Item("1", "x")]
-
-
-GOOD = {"id": "1", "response": "x"}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("rows", "complaint"),
-    [
-        ([{"text": "a", "id": "1"}], "no column response; it has text, id"),
-        ([{"text": "a"}], "no column id and no column response; it has text"),
-        ([{**GOOD, "context": [1, 2]}], r"row 0: context\[0\]: expected text, got a whole number"),
-        ([{**GOOD, "references": "y"}], "row 0: references: expected a list, got one string"),
-        ([GOOD, {**GOOD, "id": None}], "row 1: the field is missing: .?id"),
-        ([GOOD, {"id": "2", "response": None}], "row 1: the field is missing: .?response"),
-        ([GOOD, GOOD], "the id '1' stands twice"),
-        ([{**GOOD, "ratings": math.inf}], "row 0: ratings: expected numbers from"),
-    ],
-)
-def test_what_is_wrong_with_a_frame_is_named(
-    kind: str, rows: list[dict[str, Any]], complaint: str
-) -> None:
-    with pytest.raises(DataError, match=complaint):
-        rejoinder.score(KINDS[kind](rows), "rouge-l")
-
-
-def test_an_empty_frame_and_other_oddities() -> None:
-    empty = pd.DataFrame({"id": [], "response": []})
-    for frame in (empty, pl.from_pandas(empty), pa.Table.from_pandas(empty)):
-        with pytest.raises(DataError, match="the frame is empty"):
-            rejoinder.score(frame, "rouge-l")
-    with pytest.raises(DataError, match="it has none"):
-        rejoinder.score(pd.DataFrame(), "rouge-l")
-    with pytest.raises(DataError, match=r"row 1: the field is missing: .?id"):
-        rejoinder.score(pd.DataFrame({"id": [1, np.nan], "response": ["x", "y"]}), "rouge-l")
-    twice = pd.DataFrame([["1", "x", "y"]], columns=["id", "response", "response"])
-    with pytest.raises(DataError, match="can't be read"):
-        rejoinder.score(twice, "rouge-l")
-    splits = datasets.DatasetDict({"test": datasets.Dataset.from_list(ROWS)})
-    with pytest.raises(DataError, match=r"several splits: give one of them \(test\)"):
-        rejoinder.score(splits, "rouge-l")
-    with pytest.raises(UsageError, match="to='excel' is not one of pandas, polars"):
-        make_frame({"a": [1]}, "excel")
+def test_items_that_do_not_fit_into_a_frame() -> None:
     mixed = [Item("1", "x", ratings=1.0), Item("2", "x", ratings=[1.0])]
     with pytest.raises(UsageError, match="do not fit into one column"):
         rejoinder.load(mixed).frame()

@@ -135,9 +135,10 @@ def read_npz(path: str | Path, dtypes: Mapping[str, str | tuple[str, ...]]) -> d
 
     arrays = {}
     try:
-        with open_regular(path) as file, np.load(file, allow_pickle=False) as stored:
-            if not hasattr(stored, "files"):
-                raise _wrong(path, "is not an .npz file")
+        with open_regular(path) as file:
+            stored = np.load(file, allow_pickle=False)
+            if not isinstance(stored, np.lib.npyio.NpzFile):
+                raise _wrong(path, "is no .npz file")
             for name, dtype in dtypes.items():
                 if name not in stored.files:
                     raise _wrong(path, f"has no array '{name}'")

@@ -20,27 +20,30 @@ import numpy as np
 from rejoinder.errors import DataError
 from rejoinder.files.compressed import DAMAGE, decompressed, is_compressed
 from rejoinder.files.paths import exists, is_file, is_folder, open_input, open_stdin
-from rejoinder.items import Item, Score, item_from, score_from
+from rejoinder.items import Item, Score, score_from
 
 T = TypeVar("T")
 
-LONGEST_LINE = 16 * 2**20
-"""A dialogue item is a few KB; a longer line is another format, and would eat the memory."""
+MAX_LINE_BYTES = 16 * 2**20
+"""Bytes of a line; a dialogue item has a few KB, a longer line is of another format."""
 
+_UTF16 = "in UTF-16; convert it, for example with iconv -f UTF-16 -t UTF-8"
 FOREIGN = (
     ("compressed with gzip; give it a name that ends in .gz", b"\x1f\x8b"),
     ("compressed with zstd; give it a name that ends in .zst", b"\x28\xb5\x2f\xfd"),
-    ("in UTF-16; convert it, for example with iconv -f UTF-16 -t UTF-8", codecs.BOM_UTF16_LE),
-    ("in UTF-16; convert it, for example with iconv -f UTF-16 -t UTF-8", codecs.BOM_UTF16_BE),
+    (_UTF16, codecs.BOM_UTF16_LE),
+    (_UTF16, codecs.BOM_UTF16_BE),
+    ("a Parquet file; give it a name that ends in .parquet", b"PAR1"),
+    ("a zip file or a workbook of Excel; unpack it, or save it as 'CSV UTF-8'", b"PK\x03\x04"),
 )
-"""How files begin that are no plain JSON lines."""
+"""What a file is that begins with these bytes, and what to do with it."""
 
 _MEANINGS = {"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false"}
 _MEANINGS |= {"object": "an object", "array": "a list", "null": "null"}
 
 
 class JsonLines:
-    """The records of one JSONL file, with their line numbers."""
+    """A file of JSON lines; iterating gives line numbers and lines."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
@@ -50,14 +53,14 @@ class JsonLines:
 
     @property
     def once(self) -> bool:
-        """Whether it can be read a single time only: stdin, or another pipe."""
+        """Whether it can be read only once: stdin or another pipe."""
         if self.path == "-":
             return True
         return exists(self.path) and not is_file(self.path) and not is_folder(self.path)
 
     @property
     def fraction(self) -> float | None:
-        """How much of the file has been read, for a progress bar; None where unknown."""
+        """Share of the file that has been read, for a progress bar; None if unknown."""
         if self._raw is None or not self._size or self._raw.closed:
             return None
         return self._raw.tell() / self._size
@@ -67,16 +70,16 @@ class JsonLines:
             stream = self._open(stack)
             number = 0
             try:
-                while line := stream.readline(LONGEST_LINE + 1):
+                while line := stream.readline(MAX_LINE_BYTES + 1):
                     number += 1
                     if number == 1:
                         line = line.removeprefix(codecs.BOM_UTF8)
                         if found := next((k for k, start in FOREIGN if line.startswith(start)), ""):
                             raise self.wrong(None, f"the file is {found}")
-                    if len(line) > LONGEST_LINE:
+                    if len(line) > MAX_LINE_BYTES:
                         raise self.wrong(
                             number,
-                            f"the line is longer than {LONGEST_LINE >> 20} MB;"
+                            f"the line is longer than {MAX_LINE_BYTES >> 20} MB;"
                             " expected JSON lines, one small object a line",
                         )
                     if line.strip():
@@ -87,7 +90,7 @@ class JsonLines:
                 ) from None
 
     def open_bytes(self, stack: contextlib.ExitStack) -> IO[bytes]:
-        """What stands in the file, compressed or not; the stack closes it, unless it is stdin."""
+        """Open the file as it is, compressed or not; the stack closes it, unless it is stdin."""
         if self.path == "-":
             return open_stdin()
         return stack.enter_context(open_input(self.path))
@@ -121,9 +124,9 @@ class JsonLines:
 
 
 def explain(problem: str) -> str:
-    """Say a validation error of msgspec in our words: ``references[2].weight: expected …``."""
+    """Rewrite a validation error of msgspec: ``references[2].weight: expected …``."""
     message, _, where = problem.partition(" - at `")
-    # where msgspec does not know the field, it says [...]
+    # msgspec writes [...] where it does not know the field
     place = where.rstrip("`").removeprefix("$").replace("[...]", "").removeprefix(".")
     message = message.replace("Number out of range", "A number is too large")
     message = message.replace("Object missing required field", "the field is missing:")
@@ -142,7 +145,7 @@ def _why_broken(line: bytes, error: Exception) -> str:
         return "the line is not UTF-8; convert the file, for example with iconv -t UTF-8"
     outside = re.sub(rb'"(?:[^"\\]|\\.)*"', b'""', line)
     if re.search(rb"[:\[,]\s*(NaN|-?Infinity)\b", outside):
-        return "NaN and Infinity are not JSON; leave out a value that is not known"
+        return "NaN and Infinity are not JSON; leave out unknown values"
     if line.strip() in (b"[", b"{"):
         return "the file is one JSON document; expected JSON lines, one object a line"
     if not line.endswith(b"\n") and "truncated" in str(error):
@@ -151,10 +154,10 @@ def _why_broken(line: bytes, error: Exception) -> str:
 
 
 class UniqueIds:
-    """Finds an id that stands twice, at 16 bytes an item, so that a long file can stream.
+    """Find a repeated id with 16 bytes an item, so that long files can be streamed.
 
-    Hashes are compared when their number has doubled, and at the end: the cost stays that of
-    a sort, and a duplicate near the start of a long file is reported early.
+    Hashes are compared whenever their number has doubled, and at the end: the cost is that of a
+    sort, and a repetition near the start of a long file is reported early.
     """
 
     def __init__(self, source: JsonLines) -> None:
@@ -176,23 +179,7 @@ class UniqueIds:
         if same.size:
             where = same[np.argmin(order[same + 1])]
             first, second = (self._lines[order[where + i]] for i in (0, 1))
-            raise self._source.wrong(
-                second, f"the id stands in line {first} already; ids must be unique"
-            )
-
-
-def read_items(source: str | Path | JsonLines) -> Iterator[Item]:
-    """Stream the items of a file; an empty file and a repeated id are errors."""
-    lines = source if isinstance(source, JsonLines) else JsonLines(source)
-    ids = UniqueIds(lines)
-    empty = True
-    for number, item in lines.decode(item_from):
-        empty = False
-        ids.add(number, item.id)
-        yield item
-    if empty:
-        raise lines.wrong(None, "the file is empty; expected items, one JSON object a line")
-    ids.check()
+            raise self._source.wrong(second, f"the id is in line {first}, too; ids must be unique")
 
 
 def read_scores(source: str | Path) -> Iterator[tuple[int, Score]]:
@@ -209,6 +196,6 @@ def read_scores(source: str | Path) -> Iterator[tuple[int, Score]]:
 def write_jsonl(
     stream: IO[bytes], records: list[Item] | list[Score] | list[dict[str, Any]]
 ) -> None:
-    """Append records, a line each."""
+    """Write records, one a line."""
     if records:
         stream.write(msgspec.json.Encoder().encode_lines(records))

@@ -11,6 +11,7 @@ import errno
 import gzip
 import os
 import shutil
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from typing import IO, cast
 import zstandard
 
 from rejoinder.errors import RejoinderError, ResourceError, UsageError
-from rejoinder.files.paths import hidden_beside, reason, resolve
+from rejoinder.files.paths import hidden_beside, output_mode, reason, resolve
 
 LOCK = "lock"
 """Name of the lock file in a work folder."""
@@ -40,11 +41,12 @@ def open_output(path: str | Path | None) -> Iterator[IO[bytes]]:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         return
+    mode = output_mode(path)
+    special = mode is not None and not stat.S_ISREG(mode)
     with _explained(path):
-        target = resolve(path)  # a link stays a link, to a new file
-        special = target.exists() and not target.is_file()
-        if target.is_dir():
+        if mode is not None and stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        target = resolve(path)  # a link stays a link, to a new file
         hidden = target if special else hidden_beside(target, f"{os.getpid()}.part")
         raw = open(hidden, "wb")
     try:
@@ -153,10 +155,6 @@ def _explained(target: str | Path) -> Iterator[None]:
         raise
     except OSError as error:
         raise UsageError(f"{target}: cannot be written: {reason(error)}") from None
-    except ValueError as error:
-        if "null" not in str(error):  # a name with a NUL byte
-            raise
-        raise UsageError("cannot be written: the name holds a NUL byte") from None
 
 
 def _compressed(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[IO[bytes]]:

@@ -86,7 +86,7 @@ def check_output(path: str | Path | None, inputs: Iterable[str | Path | None]) -
     be written into an input folder, such as an evaluator."""
     if path is None or str(path) == "-":
         return
-    mode = _output_mode(path)
+    mode = output_mode(path)
     if mode is None:
         _check_parent(Path(path))
         return
@@ -103,7 +103,7 @@ def check_place(path: str | Path) -> None:
     """Refuse, before any work, an output that has to be a file and can't be one."""
     if str(path) == "-":
         raise UsageError("-o -: this is not written to stdout; name a file")
-    mode = _output_mode(path)
+    mode = output_mode(path)
     if mode is None:
         _check_parent(Path(path))
     elif stat.S_ISDIR(mode):
@@ -118,7 +118,7 @@ def check_new_folder(
     ``may_replace`` says whether the folder that is already there may be replaced.
     """
     path = Path(path)
-    mode = _output_mode(path)
+    mode = output_mode(path)
     if mode is None:
         _check_parent(path)
     elif not stat.S_ISDIR(mode):
@@ -155,7 +155,7 @@ def work_folder(target: Path) -> Path:
 
 
 def _input_mode(path: str | Path) -> int | None:
-    """Return the mode of what the path names, None if there is nothing."""
+    """Return the file mode of what the path names, None if there is nothing."""
     try:
         return os.stat(path).st_mode
     except _ABSENT:
@@ -166,8 +166,8 @@ def _input_mode(path: str | Path) -> int | None:
         raise DataError("cannot be read: the name is not valid", path=_shown(path)) from None
 
 
-def _output_mode(path: str | Path) -> int | None:
-    """Return the mode of what an output would replace, None if there is nothing."""
+def output_mode(path: str | Path) -> int | None:
+    """Return the file mode of what an output would replace, None if there is nothing."""
     try:
         return os.stat(path).st_mode
     except _ABSENT:
@@ -180,7 +180,7 @@ def _output_mode(path: str | Path) -> int | None:
 
 def _check_parent(path: Path) -> None:
     parent = path.absolute().parent
-    mode = _output_mode(parent)
+    mode = output_mode(parent)
     if mode is None or not stat.S_ISDIR(mode):
         raise UsageError(f"{path}: cannot be written: there is no folder {path.parent}")
     if not os.access(parent, os.W_OK | os.X_OK):

@@ -1,1 +1,1 @@
-"""What may be given where items are wanted: files, frames, lists of dictionaries."""
+"""Convert what users pass as items (files, frames, dictionaries, lists of texts) to items."""

@@ -1,103 +1,136 @@
-"""Frames in and out: pandas, polars, Arrow tables, and datasets of Hugging Face.
+"""Read and make frames: pandas, polars, Arrow tables, and datasets of Hugging Face.
 
-Nobody who has none of these needs any: a frame brings its own library along, and narwhals speaks
-to all of them.
+None of these libraries is required: a frame comes with its own, and narwhals reads them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from rejoinder.errors import DataError, MissingExtra, UsageError
-from rejoinder.inputs.items import is_dataset, made
+from rejoinder.files.columns import DSTC10, ColumnError, ColumnMap, Columns, map_columns
+from rejoinder.files.item_file import OnNote, item_records
+from rejoinder.inputs.items import convert_item, is_dataset
 from rejoinder.items import Item, item_from
 
 DATASETS = "datasets"
 KINDS = ("pandas", "polars", "pyarrow", DATASETS)
-"""What a frame can be made as; the first that is installed, if nobody says which."""
+"""Kinds of frames that can be made; by default the first that is installed."""
 
-NEEDED = ("id", "response")
-FIELDS = (*NEEDED, "context", "context_id", "system", "references", "ratings")
-DSTC10 = ("dialogue_id", "model", "reference", "annotations")
-ROWS = 10_000
-"""Of a dataset that are in memory at a time."""
+BATCH_ROWS = 10_000
+"""Rows of a dataset that are in memory at a time."""
+
+_ITEM_NAMES = ("id", "response", "context", "context_id", "system", "references", "ratings")
 
 
-def rows_of(given: Any) -> tuple[Iterator[Item], str] | None:
-    """The items of a frame, row by row, and its kind; None if it is no frame."""
-    if is_dataset(given):
-        return _of_dataset(given), DATASETS
+def rows_of(
+    frame: Any, columns: Columns | None = None, on_note: OnNote | None = None
+) -> tuple[Iterator[Item], str] | None:
+    """Return the items of a frame, row by row, and its kind; None if it is no frame."""
+    if is_dataset(frame):
+        return _dataset_items(frame, columns, on_note), DATASETS
     import narwhals as nw
     from narwhals.exceptions import NarwhalsError
 
     try:
-        frame = nw.from_native(given)
+        native = nw.from_native(frame)
+        whole = native.collect() if isinstance(native, nw.LazyFrame) else native
+        found = _columns(whole.columns, columns, on_note)
+        rows = whole.select(_read(found, whole.columns)).iter_rows(named=True)
     except TypeError:
         return None
     except NarwhalsError as error:  # such as two columns of one name
         raise DataError(f"the frame can't be read: {error}") from None
-    whole = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    names = _wanted(whole.columns)
-    rows = whole.select(names).iter_rows(named=True)
-    return _items(enumerate(rows)), str(whole.implementation.value)
+    return _items(rows, found), str(whole.implementation.value)
 
 
-def _of_dataset(given: Any) -> Iterator[Item]:
-    """Batch by batch, so that a dataset on disk need not fit into memory twice."""
-    if isinstance(given, Mapping):
-        splits = ", ".join(map(str, given))
+def _dataset_items(dataset: Any, columns: Columns | None, on_note: OnNote | None) -> Iterator[Item]:
+    """Read a dataset batch by batch: one on disk need not fit into memory."""
+    if isinstance(dataset, Mapping):
+        splits = ", ".join(map(str, dataset))
         raise DataError(f"a dataset of several splits: give one of them ({splits})")
-    if not hasattr(given, "with_format") or given.column_names is None:
-        return _items(enumerate(given))  # streamed: its columns are known when they come
-    names = _wanted(given.column_names)
-    plain = given.select_columns(names)
+    if not hasattr(dataset, "with_format") or dataset.column_names is None:
+        return _streamed(dataset, columns, on_note)
+    found = _columns(dataset.column_names, columns, on_note)
+    plain = dataset.select_columns(_read(found, dataset.column_names))
 
     def rows() -> Iterator[Mapping[str, Any]]:
-        for batch in plain.with_format("arrow").iter(batch_size=ROWS):
+        for batch in plain.with_format("arrow").iter(batch_size=BATCH_ROWS):
             yield from batch.to_pylist()
 
-    return _items(enumerate(rows()))
+    return _items(rows(), found)
 
 
-def _wanted(names: Iterable[Any]) -> list[str]:
-    """The columns that mean something here; DataError if some that are needed are not there."""
-    there = [str(name) for name in names]
-    needed = ("dialogue_id", "response") if "dialogue_id" in there else NEEDED
-    if missing := [name for name in needed if name not in there]:
-        raise DataError(
-            f"the frame has no column {' and no column '.join(missing)};"
-            f" it has {', '.join(there) or 'none'} (rename those that mean the same)"
-        )
-    return [name for name in there if name in FIELDS or name in DSTC10]
+def _streamed(dataset: Any, columns: Columns | None, on_note: OnNote | None) -> Iterator[Item]:
+    """Read a dataset whose columns are known only when its first row comes."""
+    rows = iter(dataset)
+    first = next(rows, None)
+    if first is None:
+        raise DataError("the frame is empty; expected a row for each reply")
+    found = _columns(first, columns, on_note)
+
+    def chained() -> Iterator[Mapping[str, Any]]:
+        yield first
+        yield from rows
+
+    yield from _items(chained(), found)
 
 
-def _items(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Item]:
+def _columns(names: Any, columns: Columns | None, on_note: OnNote | None) -> ColumnMap | None:
+    """Map the columns of a frame; None for a frame in the field names of DSTC10."""
+    names = [str(name) for name in names]
+    if not columns and "id" not in names and {"dialogue_id", "response"} <= set(names):
+        return None
+    try:
+        found = map_columns(names, columns)
+    except ColumnError as error:
+        raise DataError(f"the frame: {error}") from None
+    if found.note and on_note is not None:
+        on_note(f"the frame: {found.note}")
+    return found
+
+
+def _read(columns: ColumnMap | None, names: Sequence[Any]) -> list[str]:
+    if columns is not None:
+        return columns.names
+    return [name for name in map(str, names) if name in _ITEM_NAMES or name in DSTC10]
+
+
+def _items(rows: Iterator[Mapping[str, Any]], columns: ColumnMap | None) -> Iterator[Item]:
+    plain = ({name: _value(name, value) for name, value in row.items()} for row in rows)
+    numbered = enumerate(plain)
+    records: Iterator[tuple[int, dict[str, Any]]]
+    if columns is None:
+        records = ((n, {k: v for k, v in row.items() if v is not None}) for n, row in numbered)
+    else:
+        records = item_records(numbered, columns, _wrong)
     number = -1
-    for number, row in rows:
-        if number == 0:
-            _wanted(row)
-        yield made(f"row {number}", _item, row)
+    for number, record in records:
+        yield convert_item(f"row {number}", item_from, record)
     if number < 0:
         raise DataError("the frame is empty; expected a row for each reply")
 
 
-def _item(row: Mapping[str, Any]) -> Item:
-    given = {**row, "references": _references(row.get("references"))}
-    record = {name: kept for name in given if (kept := present(given[name])) is not None}
-    for key in ("id", "context_id", "dialogue_id"):
-        # pandas turns whole numbers into others where one of them is missing
-        if isinstance(record.get(key), float) and record[key].is_integer():
-            record[key] = int(record[key])
-    return item_from(record)
+def _wrong(number: int, message: str) -> DataError:
+    return DataError(message, path=f"row {number}")
+
+
+def _value(name: str, value: Any) -> Any:
+    """Return a cell in plain Python."""
+    plain = present(_references(value) if isinstance(value, Mapping) and "text" in value else value)
+    # pandas turns whole numbers into floats where one of them is missing
+    if name.endswith("id") and isinstance(plain, float) and plain.is_integer():
+        return int(plain)
+    return plain
 
 
 def present(value: Any) -> Any:
-    """A value in plain Python, None if it is missing; missing parts of it are left out.
+    """Return a value in plain Python, None if it is missing; its missing parts are left out.
 
-    pandas and polars keep lists as arrays, and fill up structs and mappings with nulls.
+    pandas and polars store lists as arrays, and fill structs and mappings with nulls.
     """
     value = _plain(value)
     if isinstance(value, Mapping):
@@ -118,10 +151,8 @@ def _plain(value: Any) -> Any:
     return value.to_list() if hasattr(value, "to_list") else value  # a series
 
 
-def _references(given: Any) -> Any:
-    """A list, which datasets may keep as a struct of lists."""
-    if not isinstance(given, Mapping):
-        return given
+def _references(given: Mapping[str, Any]) -> Any:
+    """Return a list of references, which datasets may store as a struct of lists."""
     columns = {name: _plain(value) for name, value in given.items()}
     if not isinstance(columns.get("text"), list):
         return [given]
@@ -130,7 +161,7 @@ def _references(given: Any) -> Any:
 
 
 def make_frame(columns: Mapping[str, Sequence[Any]], kind: str | None) -> Any:
-    """A frame of the kind that is asked for, or of the first that is installed."""
+    """Make a frame of a kind, by default of the first one that is installed."""
     kind = kind or next((name for name in KINDS if find_spec(name)), None)
     if kind is None:
         raise MissingExtra("a frame needs pandas, polars or pyarrow: pip install pandas")
@@ -145,4 +176,6 @@ def make_frame(columns: Mapping[str, Sequence[Any]], kind: str | None) -> Any:
         backend: Any = kind
         return nw.from_dict(dict(columns), backend=backend).to_native()
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"{error.name} is not here: pip install {error.name}") from None
+        raise MissingExtra(
+            f"a frame of {kind} needs {error.name}: pip install {error.name}"
+        ) from None

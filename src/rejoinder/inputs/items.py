@@ -1,86 +1,111 @@
-"""What may be given where items are wanted: items, dictionaries, a file, a frame.
+"""Convert files, frames, dictionaries and items to items.
 
-A dictionary is taken at its word, as a line of a file is. In a frame every row has every column,
-so there a missing value (null, None, NaN, NA) means that the field is absent.
+A dictionary is read like a line of a JSONL file. A frame is read like a table (CSV, Parquet): its
+columns may have other names, and a missing value (null, None, NaN, NA) means an absent field.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
 from rejoinder.errors import DataError
-from rejoinder.io import explain, read_items
+from rejoinder.files.columns import Columns, lookalikes, rename_fields
+from rejoinder.files.item_file import OnNote, read_items
+from rejoinder.files.jsonl import explain
 from rejoinder.items import Item, checked, item_from
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
-    Given: TypeAlias = (
+    ItemsLike: TypeAlias = (
         Iterable[Item | Mapping[str, Any]] | str | os.PathLike[str] | IntoFrame | Item
     )
 
+T = TypeVar("T")
 
-def as_items(given: Given) -> tuple[Iterator[Item], str | None]:
-    """The items, and which kind of frame they came in, if they did."""
-    if isinstance(given, (str, os.PathLike)):
-        return read_items(os.fspath(given)), None
-    if isinstance(given, (Item, Mapping)) and not is_dataset(given):
+
+def as_items(
+    items: ItemsLike, columns: Columns | None = None, on_note: OnNote | None = None
+) -> tuple[Iterator[Item], str | None]:
+    """Return the items, and the kind of the frame that they came in, if any.
+
+    ``columns`` maps fields to the columns (or keys) that hold them, as in
+    ``{"response": "bot_answer"}``; ``on_note`` receives what was guessed or ignored.
+    """
+    if isinstance(items, (str, os.PathLike)):
+        return read_items(os.fspath(items), columns, on_note), None
+    if isinstance(items, (Item, Mapping)) and not is_dataset(items):
         raise DataError("expected a list of items, got one item; put it in brackets: [item]")
-    kind = getattr(given, "kind", None)  # of our own lists, which may have come from a frame
-    if isinstance(given, (list, tuple)):
-        return _converted(given), kind if isinstance(kind, str) else None
+    kind = getattr(items, "frame_kind", None)  # of our own lists, which may have come from a frame
+    if isinstance(items, (list, tuple)):
+        return _converted(items, columns, on_note), kind if isinstance(kind, str) else None
     from rejoinder.inputs.frames import rows_of
 
-    if (found := rows_of(given)) is not None:
+    if (found := rows_of(items, columns, on_note)) is not None:
         rows, kind = found
         return _unique(rows), kind
-    if not isinstance(given, Iterable):
+    if not isinstance(items, Iterable):
         raise DataError(
             "expected items, dictionaries, the name of a file, or a frame (pandas, polars, pyarrow,"
-            f" datasets), got {type(given).__name__}"
+            f" datasets), got {type(items).__name__}"
         )
-    return _converted(given), None
+    return _converted(items, columns, on_note), None
 
 
-def is_dataset(given: Any) -> bool:
-    """Whether it is from Hugging Face's library, which nobody needs to have."""
-    return type(given).__module__.partition(".")[0] == "datasets"
+def is_dataset(value: Any) -> bool:
+    """Return whether the value is a dataset of Hugging Face's library ``datasets``."""
+    return type(value).__module__.partition(".")[0] == "datasets"
 
 
-def _converted(given: Iterable[Any]) -> Iterator[Item]:
-    return _unique(_item(number, each) for number, each in enumerate(given))
-
-
-def _item(number: int, given: Any) -> Item:
-    """Items as they are, dictionaries with the fields of the items format converted."""
-    if isinstance(given, Item):
-        return made(f"item {number}", checked, given)
-    if isinstance(given, Mapping):
-        return made(f"item {number}", item_from, dict(given))
-    raise DataError(
-        f"expected an item or a dictionary, got {type(given).__name__}", path=f"item {number}"
-    )
-
-
-def made(where: str, convert: Any, given: Any) -> Item:
-    """An item; what is wrong with it is said in our words."""
+def convert_item(where: str, convert: Callable[[T], Item], value: T) -> Item:
+    """Convert a value to an item; errors begin with ``where``, such as ``row 3``."""
     try:
-        item: Item = convert(given)
-    except (msgspec.ValidationError, OverflowError) as error:
+        return convert(value)
+    except msgspec.ValidationError as error:
         raise DataError(explain(str(error)), path=where) from None
-    return item
+    except OverflowError:
+        raise DataError("a number is too large", path=where) from None
+
+
+def _converted(
+    items: Iterable[Any], columns: Columns | None, on_note: OnNote | None
+) -> Iterator[Item]:
+    noted: set[str] = set()
+
+    def convert(number: int, value: Any) -> Item:
+        if isinstance(value, Item):
+            return convert_item(f"item {number}", checked, value)
+        if not isinstance(value, Mapping):
+            raise DataError(
+                f"expected an item or a dictionary, got {type(value).__name__}",
+                path=f"item {number}",
+            )
+        record = dict(value)
+        if columns:
+            record = rename_fields(record, columns)
+        if on_note is not None:
+            for name, known in lookalikes(record).items():
+                if name not in noted:
+                    noted.add(name)
+                    on_note(
+                        f"the key '{name}' is not read; if it holds the {known},"
+                        f" pass columns={{'{known}': '{name}'}}"
+                    )
+        return convert_item(f"item {number}", item_from, record)
+
+    return _unique(convert(number, value) for number, value in enumerate(items))
 
 
 def _unique(items: Iterable[Item]) -> Iterator[Item]:
-    seen: set[str] = set()
+    ids: set[str] = set()
     for item in items:
-        if item.id in seen:
-            raise DataError(f"the id '{item.id}' stands twice; ids must be unique")
-        seen.add(item.id)
+        if item.id in ids:
+            raise DataError(f"the id '{item.id}' occurs twice; ids must be unique")
+        ids.add(item.id)
         yield item
-    if not seen:
-        raise DataError("there are no items (was the iterator used up before?)")
+    if not ids:
+        raise DataError("there are no items (was the iterator already used up?)")

@@ -1,0 +1,336 @@
+"""Map the columns of a table to the fields of an item.
+
+People's tables call a reply ``answer``, ``output`` or ``bot_answer``. The columns are named by the
+caller (``columns={"response": "bot_answer"}``) or guessed from the synonyms below; a guess is
+reported, and two columns that could both be meant are an error.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from rejoinder.errors import UsageError
+
+Columns = Mapping[str, str | Sequence[str]]
+"""From a field, or one of its synonyms, to the column or columns that hold it."""
+
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "id": ("item_id", "reply_id", "response_id", "example_id", "uid"),
+    "response": (
+        *("reply", "answer", "output", "generated", "generated_text", "generation", "hypothesis"),
+        *("hyp", "prediction", "predicted", "candidate", "completion", "model_output"),
+        *("bot_answer", "bot_reply", "bot_response", "model_answer", "model_response"),
+        *("generated_response", "system_response", "response_text", "reply_text"),
+    ),
+    "system": ("bot", "model", "system_name", "model_name", "bot_name", "chatbot"),
+    "references": (
+        *("refs", "reference", "ref", "gold", "golds", "target", "targets", "ground_truth"),
+        *("gold_response", "gold_reply", "reference_response", "expected", "human_response"),
+    ),
+    "context": (
+        *("history", "dialogue", "dialog", "messages", "prompt", "question", "utterance"),
+        *("input", "query", "conversation", "dialogue_history", "dialog_history", "user_message"),
+    ),
+    "context_id": ("dialogue_id", "dialog_id", "conversation_id", "thread_id"),
+    "ratings": (
+        *("rating", "score_human", "human_score", "human_rating", "label", "labels", "quality"),
+        *("mean_rating", "average_rating", "stars"),
+    ),
+    "annotator": (
+        *("rater", "annotator_id", "rater_id", "worker", "worker_id", "labeler", "labeller"),
+        *("annotator_name", "rater_name"),
+    ),
+}
+"""Names that are read as a field, apart from the field's own name. Case does not matter, nor do
+blanks, hyphens and underscores. ``annotator`` marks a table with a row for each rating."""
+
+NUMBERED = {
+    "references": r"(references?|refs?|gold|target|ground_truth)_?\d+",
+    "ratings": r"(ratings?|rater|annotator|score_human|human_score|human_rating|label)_?\d+",
+    "context": r"(context|turn|utterance|history)_?\d+",
+}
+"""Several columns that make up one field: ``reference_1``, ``reference_2``; ``rater_1`` …"""
+
+FIELDS = tuple(SYNONYMS)
+ITEM_FIELDS = frozenset(FIELDS) - {"annotator"}
+DSTC10 = frozenset(("dialogue_id", "model", "reference", "annotations"))
+
+_FIELD_OF = {name: name for name in FIELDS} | {
+    synonym: name for name, synonyms in SYNONYMS.items() for synonym in synonyms
+}
+_MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-"))
+_LARGEST_CELL = 2**20
+"""Characters of a cell that is looked at as a printed Python list."""
+
+
+class ColumnError(Exception):
+    """The columns of a table can't be mapped; the message says why."""
+
+
+@dataclass(frozen=True)
+class ColumnMap:
+    """The columns of one table: which of them make up each field."""
+
+    fields: dict[str, list[str]]
+    guessed: dict[str, list[str]] = field(default_factory=dict)
+    """Those of the fields that nobody named and whose columns have another name."""
+    unused: list[str] = field(default_factory=list)
+
+    @property
+    def names(self) -> list[str]:
+        """All columns that are read."""
+        return [name for names in self.fields.values() for name in names]
+
+    @property
+    def note(self) -> str | None:
+        """What was guessed, in words; None if nothing was."""
+        if not self.guessed:
+            return None
+        read = [f"{name} = {' + '.join(columns)}" for name, columns in self.guessed.items()]
+        note = f"columns taken by their names: {', '.join(read)}"
+        if self.unused:
+            note += f"; not read: {', '.join(self.unused)}"
+        return f"{note} (--columns FIELD=NAME changes it)"
+
+    def record(self, row: Mapping[str, Any], number: int) -> dict[str, Any]:
+        """Convert a row to a record of the items format; ``number`` is the id of a row without.
+
+        An empty cell means that the field is absent, except for the response: a reply may be empty.
+        """
+        record: dict[str, Any] = {}
+        for name, columns in self.fields.items():
+            cells = {column: row.get(column) for column in columns}
+            if name != "response":
+                cells = {column: None if cell == "" else cell for column, cell in cells.items()}
+            value = _CONVERT[name](cells)
+            if value is not None:
+                record[name] = value
+        if "id" not in self.fields:
+            record["id"] = str(number)
+        return record
+
+
+def map_columns(
+    names: Iterable[str], columns: Columns | None = None, needed: Iterable[str] = ("response",)
+) -> ColumnMap:
+    """Decide which columns hold which field: those that are named, then those that are guessed."""
+    names = list(names)
+    if double := {name for name in names if names.count(name) > 1} - {""}:
+        raise ColumnError(f"two columns are called '{min(double)}'; rename one of them")
+    named = {f: _resolve(wanted, names) for f, wanted in _fields_of(columns).items()}
+    taken = {name for found in named.values() for name in found}
+    free = [name for name in names if name and name not in taken]
+    fields, guessed = dict(named), {}
+    for field_name in FIELDS:
+        if field_name in fields:
+            continue
+        found = _guess(field_name, free)
+        if not found:
+            continue
+        fields[field_name] = found
+        if found != [field_name]:
+            guessed[field_name] = found
+    if "annotator" in fields and "ratings" not in fields:
+        del fields["annotator"]
+        guessed.pop("annotator", None)
+    for name in needed:
+        if name not in fields:
+            listed = ", ".join(f"'{each}'" for each in names) or "none"
+            raise ColumnError(
+                f"no column holds the {name}; the columns are {listed}. Name it:"
+                f" --columns {name}=NAME, in Python columns={{'{name}': 'NAME'}}"
+            )
+    used = {name for found in fields.values() for name in found}
+    unused = [name for name in names if name and name not in used]
+    ordered = {name: fields[name] for name in FIELDS if name in fields}
+    return ColumnMap(ordered, guessed, unused)
+
+
+def rename_fields(record: dict[str, Any], columns: Columns) -> dict[str, Any]:
+    """Return a JSON record in which the named fields have the names of the items format."""
+    wanted = _fields_of(columns)
+    taken = {name for names in wanted.values() for name in names}
+    renamed = {name: value for name, value in record.items() if name not in taken}
+    for field_name, names in wanted.items():
+        values = [record[name] for name in names if record.get(name) is not None]
+        if len(names) == 1 and values:
+            renamed[field_name] = values[0]
+        elif values:
+            renamed[field_name] = [
+                each for value in values for each in (value if isinstance(value, list) else [value])
+            ]
+    return renamed
+
+
+def lookalikes(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fields of a JSON record that are not read but look like ones that are missing.
+
+    >>> lookalikes({"id": "1", "response": "hi", "refs": ["hello"], "colour": "red"})
+    {'refs': 'references'}
+    """
+    if "dialogue_id" in record and "id" not in record:
+        return {}
+    odd = record.keys() - ITEM_FIELDS
+    found = {name: _FIELD_OF.get(_plain(name), "") for name in odd if isinstance(name, str)}
+    return {name: known for name, known in sorted(found.items()) if known and known not in record}
+
+
+def number(text: str) -> float | None:
+    """Return the number that a cell holds; None if it is marked as missing.
+
+    A decimal comma is read where it can't separate thousands: ``4,5``, but not ``1,234``.
+    """
+    plain = text.strip()
+    if plain.lower() in _MISSING:
+        return None
+    if re.fullmatch(r"[+-]?\d+,\d{1,2}|[+-]?0,\d+", plain):
+        plain = plain.replace(",", ".")
+    try:
+        value = float(plain)
+    except ValueError:
+        raise ValueError(f"Expected a number, got '{text[:40]}'") from None
+    if "_" in plain:  # Python's own 1_000
+        raise ValueError(f"Expected a number, got '{text[:40]}'")
+    return value
+
+
+def _fields_of(columns: Columns | None) -> dict[str, list[str]]:
+    """Return the columns that the caller named, by field."""
+    fields: dict[str, list[str]] = {}
+    for key, value in (columns or {}).items():
+        name = _FIELD_OF.get(_plain(key))
+        if name is None:
+            raise UsageError(
+                f"columns: '{key}' is no field of an item; the fields are {', '.join(FIELDS)}"
+            )
+        if name in fields:
+            raise UsageError(f"columns: '{name}' is named twice")
+        fields[name] = [value] if isinstance(value, str) else list(value)
+    return fields
+
+
+def _resolve(wanted: list[str], names: list[str]) -> list[str]:
+    found = []
+    for name in wanted:
+        if name not in names:
+            alike = [each for each in names if _plain(each) == _plain(name)]
+            if len(alike) != 1:
+                listed = ", ".join(f"'{each}'" for each in names) or "none"
+                raise ColumnError(f"there is no column '{name}'; the columns are {listed}")
+            name = alike[0]
+        found.append(name)
+    return found
+
+
+def _guess(field_name: str, names: list[str]) -> list[str]:
+    exact = [name for name in names if _plain(name) == field_name]
+    if exact:
+        return exact[:1]
+    alike = [name for name in names if _plain(name) in SYNONYMS[field_name]]
+    numbered = []
+    if pattern := NUMBERED.get(field_name):
+        numbered = [name for name in names if re.fullmatch(pattern, _plain(name))]
+    if field_name == "references" and len(alike) <= 1:
+        return alike + numbered
+    found = alike or numbered
+    if alike and len(found) > 1:
+        listed = " and ".join(f"'{name}'" for name in found)
+        raise ColumnError(
+            f"{listed} could all be the {field_name}; name one: --columns {field_name}=NAME,"
+            f" in Python columns={{'{field_name}': 'NAME'}}"
+        )
+    return found
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s\-_]+", "_", str(name).strip().lower())
+
+
+def _text(cells: dict[str, Any]) -> Any:
+    return next(iter(cells.values()))
+
+
+def _references(cells: dict[str, Any]) -> Any:
+    references = []
+    for cell in cells.values():
+        value = _listed(cell)
+        references += value if isinstance(value, list) else [] if value is None else [value]
+    return references or None
+
+
+def _context(cells: dict[str, Any]) -> Any:
+    if len(cells) == 1:
+        return _listed(_text(cells))
+    return [cell for cell in cells.values() if cell is not None] or None
+
+
+def _ratings(cells: dict[str, Any]) -> Any:
+    if len(cells) > 1:
+        found = {name: _rating(name, cell) for name, cell in cells.items()}
+        return {name: value for name, value in found.items() if value is not None} or None
+    ((name, cell),) = cells.items()
+    return _rating(name, cell)
+
+
+def _rating(name: str, cell: Any) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    if cell.lstrip()[:1] in ("[", "{"):
+        try:
+            return msgspec.json.decode(cell)
+        except (msgspec.DecodeError, RecursionError, OverflowError):
+            pass
+    try:
+        return number(cell)
+    except ValueError as error:
+        raise msgspec.ValidationError(f"{error} - at `${name}`") from None
+
+
+def _annotator(cells: dict[str, Any]) -> Any:
+    cell = _text(cells)
+    return str(cell) if isinstance(cell, (int, str)) else cell
+
+
+def _listed(cell: Any) -> Any:
+    """Return the list that a cell of text holds, as JSON or as Python prints it; else the cell."""
+    if not isinstance(cell, str) or cell.lstrip()[:1] != "[":
+        return cell
+    try:
+        value = msgspec.json.decode(cell)
+    except (msgspec.DecodeError, RecursionError, OverflowError):
+        value = _printed_list(cell.strip())
+    if isinstance(value, list) and (
+        all(isinstance(each, str) for each in value) or all(isinstance(v, dict) for v in value)
+    ):
+        return value
+    return cell
+
+
+def _printed_list(cell: str) -> Any:
+    """Return the list that pandas wrote as Python prints it: ``['a', "b's"]``."""
+    if len(cell) > _LARGEST_CELL:
+        return None
+    try:
+        value = ast.literal_eval(cell)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+    # ['a' 'b'], a printed numpy array, would be read as one text
+    return value if repr(value) == cell else None
+
+
+_CONVERT: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "id": _text,
+    "response": _text,
+    "system": _text,
+    "references": _references,
+    "context": _context,
+    "context_id": _text,
+    "ratings": _ratings,
+    "annotator": _annotator,
+}

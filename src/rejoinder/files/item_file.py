@@ -1,0 +1,200 @@
+"""Read items from JSONL, CSV, TSV and Parquet files.
+
+The ending of the name decides the format: .csv, .tsv and .parquet are tables, everything else is
+JSON lines; all but Parquet may be compressed (.gz, .zst). JSON lines and CSV are streamed, unless
+a table has a row for each rating: then all rows of an item must be seen before it is complete.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from rejoinder.errors import DataError
+from rejoinder.files.columns import (
+    ColumnError,
+    ColumnMap,
+    Columns,
+    lookalikes,
+    map_columns,
+    rename_fields,
+)
+from rejoinder.files.compressed import DAMAGE
+from rejoinder.files.jsonl import MAX_LINE_BYTES, JsonLines, UniqueIds, explain
+from rejoinder.files.tables import CsvRows, ParquetRows
+from rejoinder.items import Item, item_from
+
+T = TypeVar("T")
+OnNote = Callable[[str], None]
+Numbered = Iterable[tuple[int, Mapping[str, Any]]]
+
+_WORKBOOKS = (".xlsx", ".xls", ".ods")
+
+
+class ItemFile(JsonLines):
+    """A file of items in any of the formats; it can be read again from its start.
+
+    ``columns`` names the columns (or JSON fields) that hold a field, see
+    :mod:`rejoinder.files.columns`; ``on_note`` receives what was guessed or ignored, once a file.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        columns: Columns | None = None,
+        on_note: OnNote | None = None,
+        needed: tuple[str, ...] = ("response",),
+    ) -> None:
+        super().__init__(path)
+        self.format = file_format(self.path)
+        self._columns, self._on_note, self._needed = columns, on_note, needed
+        self._noted: set[str] = set()
+
+    def decode(self, convert: Callable[[dict[str, Any]], T]) -> Iterator[tuple[int, T]]:
+        """Yield line number and converted record; every failure becomes ``file:line: …``."""
+        if self.format == "jsonl":
+            yield from self._decode_lines(convert)
+            return
+        with ExitStack() as stack:
+            rows: CsvRows | ParquetRows
+            try:
+                if self.format == "parquet":
+                    rows = ParquetRows(self.path, stack)
+                else:
+                    delimiter = "\t" if self.format == "tsv" else None
+                    rows = CsvRows(self._open(stack), self.name, delimiter, MAX_LINE_BYTES)
+                try:
+                    found = map_columns(rows.names, self._columns, self._needed)
+                except ColumnError as error:
+                    raise self.wrong(None, str(error)) from None
+                self._note(found.note)
+                for line, record in item_records(rows, found, self.wrong):
+                    yield line, self._convert(convert, record, line)
+            except DAMAGE as error:
+                raise self.wrong(
+                    None, f"the compressed file is damaged or cut off ({error})"
+                ) from None
+
+    def _decode_lines(self, convert: Callable[[dict[str, Any]], T]) -> Iterator[tuple[int, T]]:
+        ignored: Counter[tuple[str, str]] = Counter()
+
+        def prepared(record: dict[str, Any]) -> T:
+            if self._columns:
+                record = rename_fields(record, self._columns)
+            alike = lookalikes(record)
+            for pair in alike.items():
+                ignored[pair] += 1
+            try:
+                return convert(record)
+            except msgspec.ValidationError as error:
+                for name, known in alike.items():
+                    if f"missing required field `{known}`" in str(error):
+                        raise msgspec.ValidationError(
+                            f"{error}; there is '{name}': --columns {known}={name} reads it,"
+                            f" in Python columns={{'{known}': '{name}'}}"
+                        ) from None
+                raise
+
+        yield from super().decode(prepared)
+        for (name, known), count in ignored.items():
+            self._note(
+                f"the field '{name}' ({count:,} lines) is not read;"
+                f" if it holds the {known}, add --columns {known}={name}"
+            )
+
+    def _convert(self, convert: Callable[[dict[str, Any]], T], record: Any, line: int) -> T:
+        try:
+            return convert(record)
+        except msgspec.ValidationError as error:
+            raise self.wrong(line, explain(str(error))) from None
+        except OverflowError:
+            raise self.wrong(line, "a number is too large") from None
+
+    def _note(self, text: str | None) -> None:
+        if text and self._on_note is not None and text not in self._noted:
+            self._noted.add(text)
+            self._on_note(f"{self.name}: {text}")
+
+
+def file_format(path: str) -> str:
+    """Return ``jsonl``, ``csv``, ``tsv`` or ``parquet``, by the ending of a name."""
+    plain = path.lower().removesuffix(".gz").removesuffix(".zst")
+    if plain.endswith(_WORKBOOKS):
+        raise DataError("is a workbook of Excel; save it as 'CSV UTF-8' and give that", path=path)
+    if plain.endswith((".parquet", ".pq")):
+        return "parquet"
+    return (
+        "csv" if plain.endswith(".csv") else "tsv" if plain.endswith((".tsv", ".tab")) else "jsonl"
+    )
+
+
+def item_records(
+    rows: Numbered, columns: ColumnMap, wrong: Callable[[int, str], DataError]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the records of a table with their line numbers.
+
+    Where a column names the annotator, each row is one rating: rows of the same id (or, without
+    ids, of the same context, system and response) are gathered into one record.
+    """
+    records = _records(rows, columns, wrong)
+    if "annotator" not in columns.fields:
+        yield from records
+        return
+    gathered: dict[Any, tuple[int, dict[str, Any]]] = {}
+    for line, record in records:
+        annotator, rating = record.pop("annotator", None), record.pop("ratings", None)
+        content = [record.get(name) for name in ("context", "context_id", "system", "response")]
+        key = record["id"] if "id" in columns.fields else msgspec.json.encode(content)
+        first, kept = gathered.setdefault(key, (line, {**record, "ratings": {}}))
+        for name in ("response", "context", "system"):
+            if record.get(name) != kept.get(name):
+                raise wrong(
+                    line,
+                    f"the id '{key}' is in line {first} with another {name}; expected one item an"
+                    " id, with a row for each annotator",
+                )
+        if rating is None:
+            continue
+        if annotator is None:
+            raise wrong(line, "the annotator of the rating is missing")
+        if annotator in kept["ratings"]:
+            raise wrong(line, f"annotator '{annotator}' has rated this item in a row before")
+        kept["ratings"][annotator] = rating
+    for line, record in gathered.values():
+        yield line, {name: value for name, value in record.items() if value != {}}
+
+
+def _records(
+    rows: Numbered, columns: ColumnMap, wrong: Callable[[int, str], DataError]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, (line, row) in enumerate(rows, 1):
+        try:
+            record = columns.record(row, number)
+        except msgspec.ValidationError as error:
+            raise wrong(line, explain(str(error))) from None
+        if record.get("id") is None:
+            raise wrong(line, "the id is missing; expected a name or number that is unique")
+        yield line, record
+
+
+def read_items(
+    source: str | Path | JsonLines,
+    columns: Columns | None = None,
+    on_note: OnNote | None = None,
+) -> Iterator[Item]:
+    """Stream the items of a file; an empty file and a repeated id are errors."""
+    file = source if isinstance(source, JsonLines) else ItemFile(source, columns, on_note)
+    ids = UniqueIds(file)
+    empty = True
+    for number, item in file.decode(item_from):
+        empty = False
+        ids.add(number, item.id)
+        yield item
+    if empty:
+        raise file.wrong(None, "the file is empty; expected items, one a line")
+    ids.check()

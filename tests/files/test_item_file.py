@@ -1,0 +1,315 @@
+"""Items from tables as people have them: CSV, TSV and Parquet, with other names of columns."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rejoinder.errors import DataError, UsageError
+from rejoinder.files.columns import number
+from rejoinder.files.item_file import ItemFile, read_items
+from rejoinder.files.jsonl import MAX_LINE_BYTES
+from rejoinder.items import Item, Reference
+
+
+def read(path: Path, content: str | bytes, **arguments: Any) -> list[Item]:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return list(read_items(path, **arguments))
+
+
+def test_csv_with_the_names_of_the_format(tmp_path: Path) -> None:
+    content = 'id,context,response,system,references,ratings\na,"hi\nyou",hello,x,hey,4\nb,,,,,\n'
+    notes: list[str] = []
+    assert read(tmp_path / "i.csv", content, on_note=notes.append) == [
+        Item("a", "hello", ["hi", "you"], "x", [Reference("hey")], 4.0),
+        Item("b", ""),
+    ]
+    assert notes == []
+
+
+EXPECTED = [
+    Item("1", "fine, thanks", ["hi", "how are you"], "a", [Reference("good"), Reference("ok")], 4.5)
+]
+
+
+EUROPE = """bot;reply;prompt;ref1;ref2;rating
+a;fine, thanks;"hi
+how are you";good;ok;4,5"""
+TABS = """bot\treply\tprompt\tref1\tref2\trating
+a\tfine, thanks\t"hi
+how are you"\tgood\tok\t4.5"""
+SEPARATOR_LINE = """sep=|
+bot|reply|prompt|gold|rating
+a|fine, thanks|["hi", "how are you"]|["good", "ok"]|4.5
+"""
+PRINTED_LISTS = """bot,reply,prompt,gold,rating
+a,"fine, thanks","['hi', 'how are you']","['good', 'ok']",4.5
+"""
+MESSAGES = """Bot;Reply;Reference 1;reference_2;Score Human;Messages
+a;fine, thanks;good;ok;4.5;[{"role": "system", "content": "x"}, {"role": "user", "content": "hi"},\
+ {"role": "assistant", "content": "how are you"}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("i.csv", EUROPE),
+        ("i.tsv", TABS),
+        ("i.csv", SEPARATOR_LINE.replace("\n", "\r\n")),
+        ("i.csv", PRINTED_LISTS),
+        ("i.csv", MESSAGES),
+    ],
+    ids=["Excel in Europe", "TSV", "separator line", "lists printed by Python", "messages"],
+)
+@pytest.mark.parametrize("packed", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["", "BOM"])
+def test_tables_as_people_have_them(
+    tmp_path: Path, name: str, content: str, packed: str, mark: bytes
+) -> None:
+    raw = mark + content.encode()
+    pack = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}[packed]
+    assert read(tmp_path / f"{name}{packed}", pack(raw)) == EXPECTED
+
+
+def test_columns_are_named_by_field_or_synonym(tmp_path: Path) -> None:
+    content = "n,text,gpt says,who\n7,hi,hello,bot\n"
+    columns = {"id": "n", "context": "text", "reply": "GPT_says", "bot": "who"}
+    assert read(tmp_path / "i.csv", content, columns=columns) == [Item("7", "hello", ["hi"], "bot")]
+
+
+def test_a_guess_is_reported_once(tmp_path: Path) -> None:
+    notes: list[str] = []
+    file = ItemFile(tmp_path / "i.csv", on_note=notes.append)
+    (tmp_path / "i.csv").write_text("answer,model,colour\nhi,a,red\n")
+    assert list(read_items(file)) == list(read_items(file)) == [Item("1", "hi", system="a")]
+    assert notes == [
+        f"{tmp_path}/i.csv: columns taken by their names: response = answer, system = model;"
+        " not read: colour (--columns FIELD=NAME changes it)"
+    ]
+
+
+def test_a_row_for_each_rating_is_gathered(tmp_path: Path) -> None:
+    content = (
+        "item_id,reply,bot,annotator,rating\n"
+        "a,hello,x,ann,4\nb,no,y,ann,1\na,hello,x,bob,5\nb,no,y,bob,n/a\nc,,x,ann,\n"
+    )
+    assert read(tmp_path / "i.csv", content) == [
+        Item("a", "hello", system="x", ratings={"ann": 4.0, "bob": 5.0}),
+        Item("b", "no", system="y", ratings={"ann": 1.0}),
+        Item("c", "", system="x"),
+    ]
+
+
+def test_a_column_for_each_annotator(tmp_path: Path) -> None:
+    content = "reply,rater_1,rater_2,rater_3\nhello,4,,5\n"
+    (item,) = read(tmp_path / "i.csv", content)
+    assert item.ratings == {"rater_1": 4.0, "rater_3": 5.0}
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("", "i.csv: the file is empty; expected a header and rows"),
+        ("\n", "the first line is empty; expected the names"),
+        ("reply\n", "the file is empty; expected items"),
+        ("text,n\n", "no column holds the response; the columns are 'text', 'n'. Name it"),
+        ("reply,reply\na,b\n", "two columns are called 'reply'"),
+        ("reply,answer\na,b\n", "'reply' and 'answer' could all be the response; name one"),
+        ("reply,bot\na\n", "i.csv:2: the row has 1 cells, the header 2"),
+        ("reply,bot\na,b\nc,d,e\n", "i.csv:3: the row has 3 cells, the header 2"),
+        ('reply,bot\n"a\nb",c\n"d,e\n', "i.csv:4: broken row: a quote is opened and never closed"),
+        ('reply,bot\n"a"b,c\n', "i.csv:2: broken row: text follows a closing quote"),
+        ("reply,rating\na,good\n", "i.csv:2: rating: expected a number, got 'good'"),
+        ('reply,rating\na,"1,234"\n', "i.csv:2: rating: expected a number, got '1,234'"),
+        ("id,reply\nx,a\nx,b\n", "i.csv:3: the id is in line 2, too"),
+        ("id,reply\n,a\n", "i.csv:2: the id is missing"),
+        ("id,reply,rater,rating\nx,a,p,1\nx,b,q,2\n", "3: the id 'x' is in line 2 with another r"),
+        ("id,reply,rater,rating\nx,a,p,1\nx,a,p,2\n", "i.csv:3: annotator 'p' has rated this item"),
+        ("id,reply,rater,rating\nx,a,,1\n", "i.csv:2: the annotator of the rating is missing"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_names_file_and_line(tmp_path: Path, content: str, complaint: str) -> None:
+    with pytest.raises(DataError) as error:
+        read(tmp_path / "i.csv", content)
+    assert complaint in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("reply\nhä\n".encode("utf-16"), "the file is in UTF-16; in Excel, save it as 'CSV UTF-8'"),
+        ("reply\nhä\n".encode("cp1252"), "i.csv:2: the line is not UTF-8; in Excel, save it as"),
+        (b'reply\n"' + b"x\n" * (MAX_LINE_BYTES // 2 + 1), "the row is longer than 16 MB"),
+        (b"reply\n" + b"x" * (MAX_LINE_BYTES + 1), "i.csv:2: the row is longer than 16 MB"),
+    ],
+    ids=["UTF-16", "cp1252", "quote not closed", "endless line"],
+)
+def test_foreign_encodings_and_endless_rows(tmp_path: Path, content: bytes, complaint: str) -> None:
+    with pytest.raises(DataError) as error:
+        read(tmp_path / "i.csv", content)
+    assert complaint in str(error.value)
+
+
+def test_a_workbook_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is a workbook of Excel; save it as 'CSV UTF-8'"):
+        read(tmp_path / "i.xlsx", b"PK")
+    with pytest.raises(DataError, match="a zip file or a workbook of Excel"):
+        read(tmp_path / "i.jsonl", b"PK\x03\x04")
+
+
+def test_columns_that_do_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"there is no column 'x'; the columns are 'a', 'b'"):
+        read(tmp_path / "i.csv", "a,b\n1,2\n", columns={"response": "x"})
+    with pytest.raises(
+        UsageError, match="'colour' is no field of an item; the fields are id, resp"
+    ):
+        read(tmp_path / "i.csv", "a,b\n1,2\n", columns={"colour": "a"})
+    with pytest.raises(UsageError, match="'response' is named twice"):
+        read(tmp_path / "i.csv", "a,b\n1,2\n", columns={"response": "a", "reply": "b"})
+
+
+def test_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "i.parquet"
+    rows = [
+        {"dialog_id": 3, "history": ["hi"], "output": "hello", "refs": ["hey"], "label": 2},
+        {"dialog_id": 4, "history": None, "output": "", "refs": None, "label": None},
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    assert list(read_items(path)) == [
+        Item("1", "hello", ["hi"], references=[Reference("hey")], ratings=2.0, context_id="3"),
+        Item("2", "", context_id="4"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "complaint"),
+    [
+        (pa.table({"response": [1]}), "i.parquet:1: response: expected text, got a whole number"),
+        (pa.table({"response": [None]}), "i.parquet:1: the field is missing:"),
+        (pa.Table.from_arrays([pa.array(["a"])] * 2, ["reply", "reply"]), "two columns are called"),
+        (pa.table({"reply": pa.array([], pa.string())}), "the file is empty; expected items"),
+        (pa.table({"response": ["a"], "context": [[1]]}), "context[0]: expected text, got a whole"),
+    ],
+)
+def test_bad_parquet_tables(tmp_path: Path, table: pa.Table, complaint: str) -> None:
+    pq.write_table(table, tmp_path / "i.parquet")
+    with pytest.raises(DataError) as error:
+        list(read_items(tmp_path / "i.parquet"))
+    assert complaint in str(error.value)
+
+
+def test_damaged_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "i.parquet"
+    pq.write_table(pa.table({"reply": ["hello"] * 100}), path)
+    whole = path.read_bytes()
+    for content in (b"", b"no", whole[:-20], whole[:4] + b"\xff" * 40 + whole[44:]):
+        with pytest.raises(DataError, match="damaged or no Parquet file"):
+            read(path, content)
+
+
+def lines(*records: object) -> bytes:
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def test_json_fields_that_look_like_known_ones_are_named(tmp_path: Path) -> None:
+    content = lines(
+        {"id": 1, "response": "a", "refs": ["b"], "bot": "x"},
+        {"id": 2, "response": "a", "refs": ["b"], "references": []},
+        {"id": 3, "response": "a", "refs": ["b"]},
+    )
+    notes: list[str] = []
+    path = tmp_path / "i.jsonl"
+    assert [item.references for item in read(path, content, on_note=notes.append)] == [[], [], []]
+    assert sorted(notes) == [
+        f"{path}: the field 'bot' (1 lines) is not read;"
+        " if it holds the system, add --columns system=bot",
+        f"{path}: the field 'refs' (2 lines) is not read;"
+        " if it holds the references, add --columns references=refs",
+    ]
+    (item, *_) = read(path, content, columns={"references": "refs", "system": "bot"})
+    assert (item.system, item.references) == ("x", [Reference("b")])
+
+
+def test_a_missing_json_field_names_the_one_that_may_hold_it(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"i\.jsonl:1: the field is missing: .*response.*; there is"
+    ):
+        read(tmp_path / "i.jsonl", lines({"id": 1, "reply": "a"}))
+
+
+def test_json_lines_with_one_reference_messages_and_numbers_in_text(tmp_path: Path) -> None:
+    record = {
+        "id": 1,
+        "response": "a",
+        "references": "b",
+        "context": [{"role": "user", "content": "hi"}],
+        "ratings": {"ann": "4", "bob": "3.5"},
+    }
+    (item,) = read(tmp_path / "i.jsonl", lines(record))
+    assert item == Item(
+        "1", "a", ["hi"], references=[Reference("b")], ratings={"ann": 4, "bob": 3.5}
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("4", 4),
+        (" 4.5 ", 4.5),
+        ("4,5", 4.5),
+        ("0,125", 0.125),
+        ("-1", -1),
+        ("N/A", None),
+        ("", None),
+    ],
+)
+def test_numbers_in_text(text: str, value: float | None) -> None:
+    assert number(text) == value
+
+
+@pytest.mark.parametrize("text", ["1,234", "1_000", "four", "4/5", "4 5"])
+def test_text_that_is_no_unambiguous_number(text: str) -> None:
+    with pytest.raises(ValueError, match="Expected a number"):
+        number(text)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=20)
+
+
+@given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=8))
+def test_any_text_survives_a_csv_file(rows: list[tuple[str, str]]) -> None:
+    """What Python's csv module and pandas write is read back."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        for separator in ",;":
+            path = Path(folder) / f"{ord(separator)}.csv"
+            plain = io.StringIO()
+            writer = csv.writer(plain, delimiter=separator, lineterminator="\n")
+            writer.writerow(["n", "reply", "bot"])
+            writer.writerows([(number, *row) for number, row in enumerate(rows)])
+            path.write_text(plain.getvalue(), encoding="utf-8", newline="")
+            items = list(read_items(path, {"id": "n"}))
+            assert [item.response for item in items] == [reply for reply, _ in rows]
+            assert [item.system for item in items] == [bot or "(unnamed)" for _, bot in rows]
+
+
+def test_a_frame_written_by_pandas(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"reply": ["a"], "context": [["it's", 'say "hi"']], "rating": [3]})
+    frame.to_csv(tmp_path / "i.csv")  # with its index, a column without a name
+    assert list(read_items(tmp_path / "i.csv")) == [
+        Item("1", "a", ["it's", 'say "hi"'], ratings=3.0)
+    ]

@@ -1,11 +1,11 @@
-"""All benchmarks, one after the other: a table on stdout, and in docs/benchmarks.md.
+"""Run all benchmarks in order and write a table to stdout and to docs/benchmarks.md.
 
-    python benchmarks/all.py [NAME …]        all of them, or those that are named
+    python benchmarks/all.py [NAME …]        all benchmarks, or those named
 
-Each is a process of its own; what it prints goes to stderr. One that fails or misses a limit does
-not stop the others, but the exit code is 1. After each of them its rows, with date, machine and
-versions, replace its earlier ones in results.json and on the page, so that a run which is stopped
-loses nothing, and a single benchmark can be repeated.
+Each benchmark is a separate process; its output goes to stderr. One that fails or misses a limit
+does not stop the others, but the exit code is 1. After each benchmark its rows, with date,
+machine and versions, replace its earlier ones in results.json and on the page, so that an
+interrupted run loses nothing, and a single benchmark can be repeated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from rejoinder.io import open_output
+from rejoinder.files.output import open_output
 from rejoinder.machine import cores
 from table import RECORDS
 
@@ -67,7 +67,7 @@ def benchmarks(folder: Path) -> list[str]:
 
 
 def run(script: Path) -> dict[str, Any]:
-    """What a benchmark reported, also if it broke off."""
+    """Run a benchmark and return its rows, also those of a run that failed."""
     with tempfile.TemporaryDirectory() as work:
         records = Path(work) / "records.jsonl"
         records.touch()
@@ -121,7 +121,7 @@ def table(found: dict[str, dict[str, Any]]) -> str:
 
 
 def rows_of(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows, and one more where the program ended before it could report them all."""
+    """Return the rows, and one more if the program failed."""
     rows = list(result["rows"])
     if result["exit"] and all(row["met"] is not False for row in rows):
         what = f"ended with exit code {result['exit']}"
@@ -130,7 +130,7 @@ def rows_of(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def save(found: dict[str, dict[str, Any]], results: Path, page: Path) -> None:
-    """Put these results in the place of earlier ones of the same benchmarks."""
+    """Replace earlier results of the same benchmarks."""
     before = json.loads(results.read_text("utf-8")) if results.exists() else {}
     merged = dict(sorted({**before, **found}.items()))
     with open_output(results) as stream:

@@ -3,9 +3,9 @@
     python benchmarks/bertscore.py
 
 500 replies of DailyDialog with 5 references each; the same weights (all-MiniLM-L6-v2, layer 6),
-the same threads; both networks are loaded before. Ours begins each round with nothing cached, in
-memory or on disk. For the last row it begins with an empty cache on disk, and then once more with
-what the first run left there; the ratio is the first run's time over the second's.
+the same threads; both networks are loaded before. Ours starts each round without any cache, in
+memory or on disk. The last row compares a run with an empty disk cache with a second run that
+uses it; the ratio is the first run's time over the second's.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 import numpy as np
 from bert_score import BERTScorer
 
-from rejoinder.datasets import load
 from rejoinder.encode import cache
-from rejoinder.encode.transformer.find import find_folder
+from rejoinder.encode.transformer.find_model import find_model_folder
 from rejoinder.items import Item
-from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.metric import ItemMetric, make_metric
+from rejoinder.testsets import load
 from table import show
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,7 +47,7 @@ def run() -> list[dict[str, Any]]:
 
 
 def _against_the_package(metric: ItemMetric, items: list[Item]) -> dict[str, Any]:
-    peer = BERTScorer(model_type=str(find_folder("minilm")), num_layers=6)
+    peer = BERTScorer(model_type=str(find_model_folder("minilm")), num_layers=6)
     replies = [item.response for item in items]
     references = [[reference.text for reference in item.references] for item in items]
     _forget("off")
@@ -59,7 +59,7 @@ def _against_the_package(metric: ItemMetric, items: list[Item]) -> dict[str, Any
         _forget("off")
         our_time, our_values = _timed(lambda: _score(metric, items))
         peer_time, (_, _, peer_values) = _timed(lambda: peer.score(replies, references))
-        # unpadded, the package lets a token count less than 0
+        # without padding the package gives tokens negative values
         far = np.abs(our_values - peer_values.numpy()) > 1e-4
         if far.mean() > 0.005:
             raise AssertionError("the two gave different scores")
@@ -96,7 +96,7 @@ def _from_the_cache(metric: ItemMetric, items: list[Item]) -> dict[str, Any]:
 
 
 def _forget(folder: str) -> None:
-    """Begin with an empty memory, and with this folder for the cache."""
+    """Clear the memory cache and use this folder for the disk cache."""
     os.environ["REJOINDER_CACHE"] = folder
     cache._cache_in.cache_clear()
 

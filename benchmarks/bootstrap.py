@@ -1,7 +1,7 @@
 """Bootstrap intervals of correlations: our kernels against scipy.stats called in a loop.
 
-10,000 resamples of 500 items for 10 metrics.  scipy is timed on a few hundred of these and scaled
-linearly, since the whole would take minutes.
+10,000 resamples of 500 items for 10 metrics. scipy is timed on a few hundred resamples and its
+time scaled linearly, because all of them would take minutes.
 """
 
 import time
@@ -36,7 +36,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 def peer_seconds(
     columns: np.ndarray, human: np.ndarray, statistics: tuple[Statistic, ...]
 ) -> float:
-    """What all resamples of all metrics would take scipy, from PEER_CALLS of them."""
+    """Estimate scipy's time for all resamples of all metrics from PEER_CALLS of them."""
     rng = np.random.default_rng(0)
     start = time.perf_counter()
     for call in range(PEER_CALLS):
@@ -49,7 +49,7 @@ def peer_seconds(
 def ours_seconds(
     columns: np.ndarray, human: np.ndarray, statistics: tuple[Statistic, ...]
 ) -> float:
-    """The whole of it, drawing included; the median of three runs."""
+    """Time all resamples, including the draws; the median of three runs."""
     times = []
     for _ in range(3):
         start = time.perf_counter()

@@ -2,7 +2,7 @@
 
 Both sides run in one process. Ours cleans every post, in batches of 8,192 rows; the peer,
 tests/logs/plain_cleaning.py, which uses ``re`` and ``regex``, cleans 30,000 of them and its
-time is scaled: it knows no state between rows. Both must agree on those rows.
+time is scaled, which is exact because rows are independent. Both must agree on those rows.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ EMOJI = ["😂", "😭", "❤️", "👍🏽", "👨‍👩‍👧", "🇯🇵",
 
 
 def post(rng: random.Random, japanese: bool) -> str:
-    """A tweet: half of them answer somebody, every fourth has emoji, every sixth a link."""
+    """Generate a tweet: half are replies, a quarter have emoji, a sixth have a link."""
     words = rng.choices((JAPANESE if japanese else ENGLISH).split(), k=rng.randint(2, 24))
     chance = rng.random
     if chance() < 0.06:

@@ -1,10 +1,10 @@
 """Encoding 4,000 distinct utterances of self-dialogue: our encoder and sentence-transformers.
 
 Both have the same weights, texts and number of threads, and their vectors are compared. Ours
-writes its cache, anew in every round. Rounds alternate and the fastest of each side counts, for
-machines are noisy; on a busy machine, ``OMP_NUM_THREADS=1`` is fairer to the peer, whose threads
-wait for each other. Then the same texts once more from the cache: as a whole process each time,
-starting Python included, and for the vectors of all tokens within a process.
+writes a new cache in every round. Rounds alternate and the fastest of each side counts, because
+timing is noisy; on a busy machine, ``OMP_NUM_THREADS=1`` is fairer to the peer, whose threads
+wait for each other. Then the same texts from the cache: sentence vectors as a whole process,
+including the start of Python, and token vectors within a process.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import numpy as np
 
 from rejoinder.encode.cache import open_cache
 from rejoinder.encode.transformer import Encoder
-from rejoinder.encode.transformer.find import find_folder
-from rejoinder.encode.transformer.shares import threads
+from rejoinder.encode.transformer.find_model import find_model_folder
+from rejoinder.encode.transformer.threads import threads
 from table import show
 
 HERE = Path(__file__).resolve().parent
@@ -41,7 +41,7 @@ Encoder().sentences(json.load(open(sys.argv[1])))
 
 
 def utterances() -> list[str]:
-    """Distinct real turns from all over the corpus."""
+    """Return distinct turns, spread over the corpus."""
     data = Path(os.environ.get("REJOINDER_DATA") or HERE.parent.parent / "shared" / "data")
     source = data / "self-dialogue" / "dialogues.jsonl.gz"
     with gzip.open(source, "rt") as stream:
@@ -73,7 +73,7 @@ def against_sentence_transformers(texts: list[str]) -> dict[str, Any]:
     from sentence_transformers import SentenceTransformer
 
     torch.set_num_threads(threads())
-    peer = SentenceTransformer(str(find_folder("minilm")), device="cpu")
+    peer = SentenceTransformer(str(find_model_folder("minilm")), device="cpu")
     encoder = Encoder()
 
     def mine() -> Any:
@@ -120,7 +120,7 @@ def tokens_within_a_process(texts: list[str]) -> dict[str, Any]:
         first, expected = timed(lambda: encoder.tokens(texts))
         seconds = []
         for number in range(ROUNDS):
-            # the same file under another name, so that nothing is in memory yet
+            # the same file under another name, so that the memory cache is not used
             open_cache().close()
             link = Path(folder).with_name(f"{Path(folder).name}-{number}")
             link.symlink_to(folder)

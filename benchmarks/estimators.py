@@ -1,15 +1,15 @@
-"""Estimators over scored references: how fast, how well on good and wrong replies, and how many
+"""Estimators over scored references: speed, separation of good and wrong replies, and the number of
 references they need.
 
-    python benchmarks/estimators.py            speed, against a plain loop
+    python benchmarks/estimators.py            speed, compared with a plain loop
     python benchmarks/estimators.py separate   good from wrong replies of DailyDialog++ dev
     python benchmarks/estimators.py few        the same with fewer references
     python benchmarks/estimators.py curve      simulated references with a known truth
     python benchmarks/estimators.py crossing   the same for other replies and other judges
 
-Speed: 1,000 contexts with 100 scored references each, every one judged by the 99 others, by a
-regression over WER, BLEU and the cosine of averaged word vectors. The peer is the loop that one
-would write: NLTK's edit distance and BLEU for all pairs of a context, scikit-learn's cosines, and
+Speed: 1,000 contexts with 100 scored references each, each scored with the 99 others, by a
+regression over WER, BLEU and the cosine of averaged word vectors. The peer is a straightforward
+loop: NLTK's edit distance and BLEU for all pairs of a context, scikit-learn's cosines, and
 a fit of scikit-learn's SVR for each reference. It compares the texts of a context once, as ours
 does, and is measured on a few contexts; its time is scaled up. The ratio is its time over ours.
 """
@@ -36,8 +36,8 @@ from rejoinder.encode.static import open_vectors
 from rejoinder.items import Item, Reference
 from rejoinder.kernels.nearness import FEATURES
 from rejoinder.meta_evaluation.roc import auc
-from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.metric import ItemMetric, make_metric
 from rejoinder.metrics.regression import shared, svr
 from rejoinder.pairwise.simulate import LONGEST, SHORTEST, WORDS, Replies
 from table import show
@@ -97,7 +97,7 @@ def _scored_contexts(texts: list[str], many: int) -> list[Item]:
 
 
 def _plain(items: list[Item]) -> np.ndarray:
-    """One context, in the plain way."""
+    """Score one context with NLTK and scikit-learn."""
     known = items[0].references
     words = [r.text.split() for r in known]
     score = np.array([(r.weight + 1) / 2 for r in known])
@@ -203,7 +203,7 @@ class Blind(shared.Shared):
 
 
 def _weighted_auc(values: np.ndarray, good: np.ndarray, wrong: np.ndarray, times: np.ndarray):
-    """The AUC where every item counts so many times."""
+    """Return the AUC with item weights."""
     both = good | wrong
     order = np.argsort(values[both], kind="stable")
     v, t, g = values[both][order], times[both][order], good[both][order]

@@ -3,10 +3,9 @@
     python benchmarks/evaluator.py [EVALUATOR]
 
 The replies are those of the DailyDialog test dialogues, each with its true reply for a reference,
-and replies from elsewhere. Without an EVALUATOR, one is fitted first to the validation dialogues
-(preset small, one epoch: how well it scores does not matter here). The peer is the first run, which
-encodes every text; the second finds all vectors in the cache, and is left with reading, matching
-and two small networks. Scores of both are the same.
+and replies from other dialogues. Without an EVALUATOR, one is fitted first to the validation
+dialogues (preset small, one epoch: quality does not matter here). The peer is the first run,
+which encodes every text; the second reads all vectors from the cache. Both give the same scores.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import numpy as np
 from rejoinder.encode import cache
 from rejoinder.items import Item, Reference
 from rejoinder.metrics.evaluate import evaluate
-from rejoinder.metrics.request import requests
+from rejoinder.metrics.metric_set import make_metrics
 from table import show
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,7 +38,7 @@ def run(folder: str | None) -> list[dict[str, Any]]:
     items = replies(data / "dailydialog" / "test.txt")
     with tempfile.TemporaryDirectory() as work:
         folder = folder or fitted(data / "dailydialog" / "validation.txt", Path(work))
-        asked = requests(METRICS, evaluator=folder)
+        asked = make_metrics(METRICS, evaluator=folder)
         _forget(f"{work}/cache")
         list(evaluate(items[:50], asked.item_metrics))  # networks are loaded, kernels compiled
         _forget(f"{work}/cache2")
@@ -60,7 +59,7 @@ def run(folder: str | None) -> list[dict[str, Any]]:
 
 
 def replies(path: Path) -> list[Item]:
-    """True replies in their contexts, and every other time one from another dialogue."""
+    """Return items with, alternately, the true reply and one from another dialogue."""
     dialogues = [
         [turn.strip() for turn in line.split("__eou__") if turn.strip()]
         for line in path.read_text(encoding="utf-8").splitlines()
@@ -86,13 +85,13 @@ def fitted(logs: Path, work: Path) -> str:
 
 
 def _forget(folder: str) -> None:
-    """Begin with an empty memory, and with this folder for the cache."""
+    """Clear the memory cache and use this folder for the disk cache."""
     os.environ["REJOINDER_CACHE"] = folder
     cache._cache_in.cache_clear()
 
 
 def _timed(items: list[Item], folder: str) -> tuple[float, np.ndarray]:
-    metrics = requests(METRICS, evaluator=folder).item_metrics
+    metrics = make_metrics(METRICS, evaluator=folder).item_metrics
     start = time.perf_counter()
     results = [[scored.values for scored in found] for _, found in evaluate(items, metrics)]
     return time.perf_counter() - start, np.concatenate(results, axis=1)

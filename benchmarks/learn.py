@@ -1,10 +1,9 @@
-"""Training on length-sorted batches, and the same loop with padded random batches.
+"""Training on length-sorted batches compared with padded random batches.
 
-Real pairs of self-dialogue, the same rows a batch, the same network sizes, one epoch on each side;
-both go through ``rejoinder.learn.training``. The peer takes its batches from anywhere and pads
-them to their longest row, as one writes it at first. Rounds alternate and the fastest of each
-side counts, in seconds of the processor; one thread, because small matrices gain nothing from
-more.
+Pairs of self-dialogue, the same batch size, the same network sizes, one epoch on each side; both
+use ``rejoinder.learn.training``. The peer draws its batches at random and pads them to their
+longest row. Rounds alternate and the fastest of each side counts, in seconds of processor time;
+one thread, because small matrices do not gain from more.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
-from torch import Tensor
-
-from rejoinder.learn.batches import LengthBatches
-from rejoinder.learn.checkpoint import Model
 from rejoinder.learn.forms import make_form
 from rejoinder.learn.forms.base import Form
 from rejoinder.learn.judging import NO_LIMIT, drawn_from
 from rejoinder.learn.material import Material
+from torch import Tensor
+
+from rejoinder.learn.batches import LengthBatches
+from rejoinder.learn.checkpoint import Model
 from rejoinder.learn.networks import cross
 from rejoinder.learn.networks.gru import SentenceGru
 from rejoinder.learn.rater import Questions, rating_loss
@@ -46,7 +45,7 @@ ROUNDS = 2
 
 
 def material(pairs: int) -> Material:
-    """Pairs from all over the corpus."""
+    """Return pairs, spread over the corpus."""
     data = Path(os.environ.get("REJOINDER_DATA") or HERE.parent.parent / "shared" / "data")
     with gzip.open(data / "self-dialogue" / "dialogues.jsonl.gz", "rt") as stream:
         dialogues = [json.loads(line)["turns"] for line in stream]
@@ -66,7 +65,7 @@ def material(pairs: int) -> Material:
 
 
 def padded(self: SentenceGru, ids: Tensor) -> Tensor:
-    """All rows as long as the longest."""
+    """Pad all rows to the longest."""
     _, last = self.gru(self.embedding(ids))
     return torch.cat([last[0], last[1]], dim=1)
 
@@ -116,7 +115,7 @@ def scorer_row(name: str, form: Form, some: Material, limit: int | None = 2, **s
 
 
 def rater_row(name: str, form: Form, some: Material, **sizes: Any) -> Any:
-    """Any two neighbours count as answers to one utterance: what is learnt takes no time."""
+    """Treat neighbouring pairs as replies to one utterance: quality does not matter here."""
     settings = RaterSettings(training=Training(steps=1), wide=256, **sizes)
     groups = np.split(np.arange(len(some.training) // 2 * 2), len(some.training) // 2)
     source = Questions.of(some.training, groups, form, settings)

@@ -17,10 +17,10 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 
-from rejoinder.datasets import load
 from rejoinder.items import Item, Reference
-from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.metric import ItemMetric, make_metric
+from rejoinder.testsets import load
 from table import show
 
 
@@ -49,7 +49,7 @@ def bleu_over_five_references(items: list[Item]) -> dict[str, Any]:
     texts = [(item.response, [r.text for r in item.references]) for item in items]
 
     def theirs() -> list[float]:
-        # it remembers the texts it has tokenized; we tokenize anew each time, so must it
+        # sacrebleu caches tokenized texts; ours does not, so clear the cache
         for tokenizer in (Tokenizer13a, TokenizerRegexp):
             tokenizer.__call__.cache_clear()
         return [peer.sentence_score(reply, references).score / 100 for reply, references in texts]

@@ -23,8 +23,8 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu import CHRF
 
 from rejoinder.items import Item, Reference
-from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.metric import ItemMetric, make_metric
 from rejoinder.metrics.overlap.meteor import _stem
 from table import show
 

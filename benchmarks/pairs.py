@@ -1,13 +1,13 @@
-"""How many comparisons do winning rates need: pairs drawn at random against planned ones.
+"""How many comparisons do winning rates need? Random pairs compared with planned pairs.
 
 Two simulated judges of 100 references, whose complete winning rates correlate at .783 (see
 rejoinder/pairwise/simulate.py), in many seeds. Winning rates from a share of the first judge's
-answers are correlated with his complete ones (in annotator) and with the second one's (between):
-Figure 2 of Sugiyama, Meguro & Higashinaka (2019), who found .924 and .731 at 12 %.
+answers are correlated with the same judge's complete rates (in annotator) and with the other's
+(between): Figure 2 of Sugiyama, Meguro & Higashinaka (2019), who found .924 and .731 at 12 %.
 
-Drawn pairs are counted, as in the paper, and for comparison fitted with Bradley-Terry. Planned
-pairs are chosen 25 at a time from the answers so far, and fitted with Bradley-Terry. Planned pairs
-must reach the agreement of 12 % drawn ones with at most half as many comparisons.
+Rates of random pairs are counted, as in the paper, and for comparison fitted with Bradley-Terry.
+Planned pairs are chosen 25 at a time from the answers so far, and fitted with Bradley-Terry.
+Planned pairs must reach the agreement of 12 % drawn ones with at most half as many comparisons.
 
     python benchmarks/pairs.py docs/pairs-curve.svg
 
@@ -28,7 +28,7 @@ from rejoinder.pairwise.simulate import (
     rates_by_strength,
     two_judges,
 )
-from rejoinder.reporting.chart import Chart, Line, svg
+from rejoinder.reporting.plots.line_chart import Chart, Line, svg
 from table import show
 
 SEEDS, BATCH, STEP = 100, 25, 25

@@ -39,7 +39,7 @@ def write(folder: Path) -> None:
                     "ratings": int(chance.integers(1, 6)),
                 }
                 items.write(json.dumps(item) + "\n")
-                for metric in ("bleu(n=2)", "ruber"):
+                for metric in ("bleu(n=2)", "rejoinder"):
                     score = {"id": item["id"], "metric": metric, "value": chance.random()}
                     scores.write(json.dumps(score) + "\n")
 

@@ -3,11 +3,12 @@
 Rows: (1) 1,000 queries over a million vectors of 384 numbers (random: the work is the same): the
 products of these shapes alone over our scan with its exact best 15, which also reads the vectors
 from a file; (2) 1 GB over its peak memory, in a process of its own; (3, 4) HNSW and IVF-PQ over a
-million real texts: seconds of the scan over seconds of the search, for 1,000 turns of DailyDialog.
-The recall@15 of IVF-PQ must reach 0.95; HNSW is shown beside it. The time to make them is told.
+million real texts: seconds of the scan over seconds of the search, for 1,000 turns of
+DailyDialog. The recall@15 of IVF-PQ must reach 0.95; HNSW is shown beside it. The time to build
+them is reported.
 
 The texts are turns of self-dialogue, chitchat and RealPersonaChat; where those are not enough
-distinct ones, two consecutive turns make a text, which is what ``turns=2`` looks for. Their
+distinct ones, two consecutive turns make a text, as in ``turns=2``. Their
 vectors are averages of MiniLM's word vectors.
 
 ``--rows N`` takes another number of rows, ``--keep FOLDER`` keeps vectors and indexes there for
@@ -34,9 +35,9 @@ from numpy.typing import NDArray
 from rejoinder.kernels.topk import Best
 from rejoinder.registry import READERS
 from rejoinder.retrieve.ann import AnnIndex, Nearest, make_nearest
-from rejoinder.retrieve.base import Asked, Queries, make_retriever
+from rejoinder.retrieve.retriever import EncodedQueries, Queries, make_retriever
 from rejoinder.retrieve.scan import BLOCK, DenseIndex
-from rejoinder.retrieve.vectors import write_vectors
+from rejoinder.retrieve.vector_file import write_vectors
 from rejoinder.spec import parse
 from table import show
 
@@ -63,7 +64,7 @@ class Given:
     def __init__(self, queries: Vectors) -> None:
         self._queries = queries
 
-    def places(self, key: str, texts: list[str]) -> Vectors:
+    def encode_key(self, key: str, texts: list[str]) -> Vectors:
         return self._queries
 
     def problems(self, texts: list[str]) -> dict[int, str]:
@@ -94,12 +95,12 @@ def measure_scan(folder: Path, rows: int) -> dict[str, float]:
     """Seconds of the scan and of its products alone, and the peak memory of the scan in GB."""
     queries = random_vectors(QUERIES, rows + 1)
     index = DenseIndex(Given(queries), folder, rows)  # type: ignore[arg-type]
-    asked = Asked({"utterance": queries}, np.arange(QUERIES))
+    asked = EncodedQueries({"utterance": queries}, np.arange(QUERIES))
 
     def scan(until: int) -> float:
         began = time.perf_counter()
         best = Best.none(QUERIES, K)
-        index.scan(asked, range(until), best, skip=None, holds=None)
+        index.scan(asked, range(until), best, skip=None, groups=None)
         return time.perf_counter() - began
 
     scan(min(rows, BLOCK))  # compiles
@@ -113,7 +114,7 @@ def measure_scan(folder: Path, rows: int) -> dict[str, float]:
 
 
 def products(queries: Vectors, rows: int, size: int) -> float:
-    """Seconds to multiply queries with as many rows, with nothing to read and nothing to choose."""
+    """Time the matrix products alone, without reading vectors or selecting the best."""
     block, out = random_vectors(size, 0), np.empty((QUERIES, size), np.float32)
     np.matmul(queries, block.T, out=out)
     began = time.perf_counter()
@@ -150,7 +151,7 @@ def dialogues(format: str, path: str) -> Iterator[list[str]]:
 
 
 def distinct_texts(known: set[str]) -> Iterator[tuple[str, str]]:
-    """Texts with their language: single turns of all corpora, then two turns at a time."""
+    """Yield texts with their language: single turns of all corpora, then two consecutive turns."""
     for several in (False, True):
         for format, language, path in CORPORA:
             for turns in dialogues(format, path):
@@ -161,7 +162,7 @@ def distinct_texts(known: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def write_real(folder: Path, rows: int) -> None:
-    """The vectors of so many texts, and those of the queries, in files."""
+    """Write the vectors of texts and queries to files."""
     retrievers = {language: make_retriever("vectors", language) for _, language, _ in CORPORA}
     asked: dict[str, None] = {}
     for turns in dialogues("dailydialog", TURNS):

@@ -1,7 +1,7 @@
-"""A long file through ``rejoinder score``: its memory must not grow with the file.
+"""Memory of ``rejoinder score`` for long files, which must not grow with the file.
 
 The row compares peak memory in MB: 100,000 items over 1,000,000. A ratio of 1 would be
-perfect; what is missing is the 16 bytes an item that finding duplicate ids costs.
+perfect; the difference is 16 bytes per item for the detection of duplicate ids.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from table import show
 
 
 def peak_memory(items: int, folder: Path) -> tuple[float, float]:
-    """Seconds and MB that ``rejoinder score`` takes for so many items."""
+    """Return seconds and peak MB of ``rejoinder score``."""
     path = folder / f"{items}.jsonl"
     with path.open("w") as stream:
         for i in range(items):

@@ -1,8 +1,7 @@
-"""How every benchmark reports its rows: printed within 80 columns, the ratio last, and kept for
-all.py where that runs it.
+"""Print the rows of a benchmark within 80 columns, and save them for all.py.
 
 A row has ``name`` (what, and against what), ``ours_seconds``, ``peer_seconds``, ``ratio`` and
-``required`` (the lowest ratio that will do, or None), and ``enough`` if it has another condition.
+``required`` (the lowest acceptable ratio, or None), and ``enough`` if it has another condition.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ RECORDS = "BENCH_JSON"
 
 
 def show(rows: Iterable[dict[str, Any]]) -> None:
-    """Print and keep the rows; exit with 1 if one misses its limit."""
+    """Print and save the rows; exit with 1 if one misses its limit."""
     missed = False
     print(f"{'what, and against what':44} {'ours':>8} {'peer':>8} {'ratio':>7} {'limit':>6}")
     for row in rows:
@@ -39,7 +38,7 @@ def show(rows: Iterable[dict[str, Any]]) -> None:
 
 
 def met(row: dict[str, Any]) -> bool | None:
-    """Whether a row keeps its limit; None if it has none."""
+    """Return whether a row meets its limit; None if it has none."""
     enough = bool(row.get("enough", True))
     if row["required"] is None:
         return None if enough else False

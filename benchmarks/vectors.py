@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from gensim.models import KeyedVectors
 
-from rejoinder.encode.static.folder import Batch, new_folder, open_folder
 from rejoinder.encode.static.train import gensim
 from rejoinder.encode.static.train.corpus import Corpus
 from rejoinder.encode.static.train.glove import Glove
+from rejoinder.encode.static.vectors_folder import Batch, new_vectors_folder, open_vectors_folder
 from rejoinder.registry import TOKENIZERS
 from table import show
 
@@ -71,13 +71,13 @@ def _opening() -> dict[str, Any]:
     asked = words[:: WORDS // 1000]
     with tempfile.TemporaryDirectory() as home:
         folder, file = Path(home) / "ours", str(Path(home) / "v.bin")
-        with new_folder(folder, "benchmark") as writer:
+        with new_vectors_folder(folder, "benchmark") as writer:
             writer.add(Batch([word.encode() for word in words], rows))
             writer.finish({})
         keyed = KeyedVectors(DIMENSIONS)
         keyed.add_vectors(words, rows)
         keyed.save_word2vec_format(file, binary=True)
-        ours = [_timed(lambda: open_folder(folder).find(asked)) for _ in range(ROUNDS)]
+        ours = [_timed(lambda: open_vectors_folder(folder).find(asked)) for _ in range(ROUNDS)]
         peers = [
             _timed(lambda: KeyedVectors.load_word2vec_format(file, binary=True)[asked])
             for _ in range(ROUNDS)

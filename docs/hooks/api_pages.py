@@ -1,6 +1,6 @@
 """Generate the API reference, as Markdown, from signatures and docstrings of the package.
 
-Every public name of ``rejoinder`` has an entry: verbs, result objects, metric classes (a table, with
+Every public name of ``rejoinder`` has an entry: verbs, results, metric classes (a table, with
 links to the pages of the metrics), and errors.
 """
 
@@ -116,7 +116,11 @@ def _class(name: str, cls: type) -> Iterator[str]:
 
 def _errors() -> Iterator[str]:
     for name, cls in vars(errors).items():
-        if inspect.isclass(cls) and issubclass(cls, Exception) and cls.__module__ == errors.__name__:
+        if (
+            inspect.isclass(cls)
+            and issubclass(cls, Exception)
+            and cls.__module__ == errors.__name__
+        ):
             yield f"## `rejoinder.errors.{name}` {{#{_anchor(name)}}}"
             yield from _docstring(cls)
 

@@ -1,4 +1,4 @@
-"""The examples of the documentation: blocks of code with their page, line and mark.
+"""Find the code blocks of the documentation.
 
 A block that no test runs has a comment above it, ``<!-- not run: the reason -->``.
 """
@@ -27,13 +27,16 @@ class Block:
     language: str
     text: str
     reason: str | None
-    """Why it is not run."""
+    """Why it is not run; None if it is."""
 
     def __str__(self) -> str:
         return f"{self.page.name}:{self.line}"
 
     def commands(self) -> Iterator[list[str]]:
-        """The command lines of a shell block as lists of words; ``$`` begins those of a session."""
+        """Yield the command lines of a shell block as lists of words.
+
+        In a console session, commands begin with ``$``.
+        """
         text = self.text.replace("\\\n", " ")
         if self.language == "console":
             lines = [line[2:] for line in text.splitlines() if line.startswith("$ ")]

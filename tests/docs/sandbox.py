@@ -1,8 +1,9 @@
-"""A folder with the small files that the examples of the documentation speak of."""
+"""Create the small files that the examples of the documentation use."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import gzip
 import json
 from collections.abc import Iterator
@@ -22,9 +23,9 @@ QUICK = ("rater.training.epochs=1", "unreferenced.training.epochs=1", "figures.m
 
 
 def fill(folder: Path) -> None:
-    """Everything that needs no other step of an example."""
+    """Write all files that do not depend on a command."""
     items = _lines(EXAMPLES / "replies-en.jsonl")
-    for item in items:  # the pages call a bot so
+    for item in items:  # the name of the bot on the pages
         item["system"] = item["system"].replace("careful", "hal")
     for name in ("items", "test-items", "contexts", "tests"):
         _write(folder / f"{name}.jsonl", items)
@@ -37,12 +38,18 @@ def fill(folder: Path) -> None:
     with gzip.open(folder / "tweets.txt.gz", "wt", encoding="utf-8") as stream:
         stream.writelines(f"{message['text']}\n" for message in _japanese_chats() * 3)
     (folder / "recipes").symlink_to(ROOT / "recipes")
+    names = {"hal": "candidate", "off-topic": "production"}
+    nightly = [
+        item | {"system": names[item["system"]]} for item in items if item["system"] in names
+    ]
+    _write(folder / "nightly.jsonl", nightly)
+    _write_csv(folder / "replies.csv", items)
 
 
 def learn(folder: Path) -> None:
-    """Pairs, an index and an evaluator of the chats.
+    """Make pairs, an index and an evaluator from the chats.
 
-    Files are named as seen from their folder: which dialogues are held out depends on the names.
+    Paths are relative, because the names of files decide which dialogues are held out.
     """
     chats = ["chats.jsonl", "--format", "messages"]
     quick = [part for change in QUICK for part in ("--set", change)]
@@ -58,7 +65,7 @@ def learn(folder: Path) -> None:
 
 
 def answer(plan: Path) -> None:
-    """People answer the questions of a plan."""
+    """Add answers to the questions of a plan."""
     rows = _lines(plan)
     for number, row in enumerate(rows):
         row.setdefault("winner", "a" if number % 3 else "b")
@@ -67,7 +74,7 @@ def answer(plan: Path) -> None:
 
 
 def _chats(ends: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """The chats of the tour, several times over in other words: enough to hold some out."""
+    """Yield the chats of the tour in several variants: enough to hold some out."""
     for number, end in enumerate(ends):
         for message in _lines(CHATS):
             name = f"{message['dialogue_id']}-{number}"
@@ -75,7 +82,7 @@ def _chats(ends: tuple[str, ...]) -> Iterator[dict[str, Any]]:
 
 
 def _candidates(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Twelve replies to each of three contexts."""
+    """Yield twelve replies to each of three contexts."""
     for item in items[:9:3]:
         for number, other in enumerate(items[:12]):
             name = f"{item['context_id']}:{number}"
@@ -83,7 +90,7 @@ def _candidates(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _japanese_chats() -> list[dict[str, Any]]:
-    """Two turns of every Japanese item: what was said, and what a careful bot replied."""
+    """Return a dialogue for each Japanese item: its context and its response."""
     messages = []
     for number, item in enumerate(_lines(EXAMPLES / "replies-ja.jsonl")):
         turns = [*item["context"], item["response"]]
@@ -92,6 +99,19 @@ def _japanese_chats() -> list[dict[str, Any]]:
             for k, turn in enumerate(turns)
         ]
     return messages
+
+
+def _write_csv(path: Path, items: list[dict[str, Any]]) -> None:
+    """Write items as a table with a row for each rating."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        table = csv.writer(stream)
+        table.writerow(["id", "question", "bot_answer", "bot", "gold_1", "rater", "rating"])
+        for item in items:
+            reference = item["references"][0]
+            text = reference if isinstance(reference, str) else reference["text"]
+            row = [item["id"], item["context"][-1], item["response"], item["system"], text]
+            for annotator, rating in item["ratings"].items():
+                table.writerow([*row, annotator, rating])
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Every example of the documentation is run, or says why not and at least could be typed."""
+"""Every example of the documentation is executed, or has a reason why not and valid options."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from docs.blocks import ROOT, Block, blocks, pages
 from docs.sandbox import answer, fill, learn
 from rejoinder.cli.main import app, run
 
-pytestmark = pytest.mark.xdist_group("docs-examples")  # their files are made once
+pytestmark = pytest.mark.xdist_group("docs-examples")  # files are created once
 
-MOST_MARKED = 10
+MAX_NOT_RUN = 10
 ELSEWHERE = {
     "tour.md": "test_tour.py",
     "own-metric.md": "test_own_metric.py",
@@ -28,7 +28,7 @@ ELSEWHERE = {
     "demo.md": "tests/cli/test_demo.py",
     "python.md": "tests/verbs/test_page.py",
 }
-"""Pages whose examples other tests are about."""
+"""Pages whose examples are run by other tests."""
 SHELL = ("sh", "console")
 
 PAGES = [*(page for page in pages() if page.name not in ELSEWHERE), ROOT / "README.md"]
@@ -43,8 +43,10 @@ RUN = [
 def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("files")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("REJOINDER_SALT", "docs")  # the same dialogues are held out each time
-        patch.setattr("rejoinder.engine.duckdb.cores", lambda: 1)  # starting others takes longer
+        patch.setenv("REJOINDER_SALT", "docs")  # hold out the same dialogues each time
+        patch.setattr(
+            "rejoinder.engine.duckdb.cores", lambda: 1
+        )  # starting more processes takes longer
         fill(folder)
         learn(folder)
         yield folder
@@ -58,7 +60,7 @@ def test_examples(
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
-    """In a folder of their own, in the order of the page: one may use what another made."""
+    """Examples run in the order of the page: one may use the files of another."""
     if "rejoinder datasets export" in page.read_text("utf-8"):
         request.getfixturevalue("data")
     for path in files.iterdir():
@@ -83,19 +85,19 @@ def type_in(words: list[str], block: Block) -> None:
         check_other(words, block)
         return
     made = [Path(words[i + 1]) for i, word in enumerate(words) if word in ("-o", "--work")]
-    for path in made:  # a link to what was there before would be written through
+    for path in made:  # do not write through a link
         if path.is_symlink():
             path.unlink()
     arguments = [name for word in words[1:] for name in (sorted(glob.glob(word)) or [word])]
     assert run(arguments) == 0, f"{block}: {' '.join(words)}"
     for path in made:
-        assert path.exists(), f"{block}: {path} was not made"
+        assert path.exists(), f"{block}: {path} was not written"
         if words[1:3] == ["pairs", "plan"]:
             answer(path)
 
 
 def check_other(words: list[str], block: Block) -> None:
-    """What is not ours is not run, but it must be what the project has."""
+    """Other commands are not run, but extras and make targets must exist."""
     match words:
         case ["pip", "install", *what]:
             known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -106,14 +108,14 @@ def check_other(words: list[str], block: Block) -> None:
         case ["export", "REJOINDER_DATA=…"]:
             pass
         case _:
-            raise AssertionError(f"{block}: what is '{' '.join(words)}'?")
+            raise AssertionError(f"{block}: unexpected command '{' '.join(words)}'")
 
 
 COMMAND = typer.main.get_command(app)
 
 
 def parses(arguments: list[str]) -> None:
-    """The command line could be typed: verb, options and their values are known."""
+    """Parse a command line without running it; raise if verb, option or value is unknown."""
     command: Any = COMMAND
     context = None
     name = "rejoinder"
@@ -135,20 +137,20 @@ MARKED = [
 
 
 @pytest.mark.parametrize("block", MARKED, ids=str)
-def test_what_is_not_run_here_could_be_typed(block: Block) -> None:
+def test_commands_that_are_not_run_parse(block: Block) -> None:
     for words in block.commands():
         if words[0] == "rejoinder":
             parses(words[1:])
 
 
 @pytest.mark.parametrize("line", ["scroe items.jsonl", "score --no-such", "pairs plan --share x y"])
-def test_a_line_that_could_not_be_typed_is_noticed(line: str) -> None:
-    with pytest.raises(Exception):  # noqa: B017  # Typer's own, or a verb that there is not
+def test_invalid_command_lines_are_detected(line: str) -> None:
+    with pytest.raises(Exception):  # noqa: B017  # Typer's errors, or an unknown verb
         parses(line.split())
 
 
-def test_records_on_pages_can_be_read(tmp_path: Path) -> None:
-    """Whole, or a record a line; those of items as items."""
+def test_json_on_pages_is_valid(tmp_path: Path) -> None:
+    """A block is one JSON value or JSON lines; items must be readable as items."""
     items = 0
     for page in PAGES:
         for block in (block for block in blocks(page) if block.language == "json"):
@@ -165,7 +167,7 @@ def test_records_on_pages_can_be_read(tmp_path: Path) -> None:
     assert items >= 2  # README and formats
 
 
-def test_the_recipe_on_its_page(
+def test_recipe_on_page_is_valid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -178,22 +180,31 @@ def test_the_recipe_on_its_page(
     assert [step["name"] for step in plan["steps"]] == ["test", "expand-bm25", "expand-encoder"]
 
 
-def test_few_blocks_are_not_run() -> None:
+def test_few_blocks_are_excluded() -> None:
     marked = [block for page in PAGES for block in blocks(page) if block.reason]
-    assert len(marked) <= MOST_MARKED, [str(block) for block in marked]
+    assert len(marked) <= MAX_NOT_RUN, [str(block) for block in marked]
     assert all(len(block.reason or "") > 10 for block in marked)
 
 
-def test_every_block_says_what_it_is() -> None:
-    """An unnamed block with a command in it would escape these tests."""
+def test_every_block_has_a_language() -> None:
+    """A block without language would not be tested."""
     for page in PAGES:
         for block in blocks(page):
-            assert block.language in ("sh", "console", "python", "json", "toml", "text", ""), block
+            assert block.language in (
+                "sh",
+                "console",
+                "python",
+                "json",
+                "toml",
+                "yaml",
+                "text",
+                "",
+            ), block
             if block.language in ("", "text"):
                 assert "rejoinder " not in block.text, block
 
 
-def test_marks_are_seen(tmp_path: Path) -> None:
+def test_exclusion_marks_are_parsed(tmp_path: Path) -> None:
     page = tmp_path / "p.md"
     page.write_text(
         "a\n\n<!-- not run: takes days -->\n```sh\nx \\\n  y  # z\n```\n\n```sh\nq\n```\n"

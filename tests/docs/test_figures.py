@@ -1,4 +1,4 @@
-"""Figures on pages that compare or quote are those of the program and of the studies."""
+"""Figures quoted on several pages agree with measured.json and with the studies."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 import rejoinder
 from docs.blocks import DOCS, ROOT
-from rejoinder.datasets import load
 from rejoinder.meta_evaluation.correlate import correlate
 from rejoinder.registry import METRICS
 from rejoinder.spec import parameters, parse
+from rejoinder.testsets import load
 
 HOOKS = DOCS / "hooks"
 NUMBER = re.compile(r"(?<![\d.])-?\.\d{2,4}(?!\d)")
@@ -49,10 +49,10 @@ def test_every_metric_without_an_evaluator_was_measured(measured: dict[object, o
 
 @pytest.mark.usefixtures("data")
 @pytest.mark.parametrize("spec", ["bleu(n=2)", "rouge-l"])
-def test_what_was_measured_is_what_is_measured_now(
+def test_measured_figures_are_reproduced(
     measured: dict[tuple[str, str], dict[str, object]], spec: str
 ) -> None:
-    """Two that take no time; the file is made for all of them by one command."""
+    """Two fast metrics; docs/hooks/measure.py measures all."""
     items = list(load("dailydialog-multiref", "single"))
     values = rejoinder.score(items, [spec])[spec].values
     found = correlate(values, [item.rating() for item in items], resamples=0)
@@ -61,7 +61,7 @@ def test_what_was_measured_is_what_is_measured_now(
     assert found.pearson.value == pytest.approx(row["pearson"], abs=5e-5)
 
 
-def test_metrics_that_ask_an_evaluator_quote_the_study() -> None:
+def test_pages_of_evaluator_metrics_quote_the_study() -> None:
     pages = hook("metric_pages")
     study = (DOCS / "evaluator-study.md").read_text("utf-8").splitlines()
     head, rows = pages.study_table()
@@ -73,11 +73,11 @@ def test_metrics_that_ask_an_evaluator_quote_the_study() -> None:
         assert all(row in text.splitlines() for row in own)
         assert (head in text) == bool(own)
     quoted = {parse(re.findall(r"`([^`]+)`", row)[0]).name for _, row in rows}
-    assert {"unreferenced", "ruber", "vcosine"} <= quoted
+    assert {"unreferenced", "rejoinder", "vcosine"} <= quoted
     assert all(row in study for _, row in rows)
 
 
-def test_an_example_of_table_7() -> None:
+def test_table_7_of_gupta_et_al() -> None:
     """Gupta et al. 2019: BLEU-2 to the last printed digit, .0275 and .3257."""
     reply = "sure , i 'll grab it and be right with you ."
     one = ["ok , how was everything ?"]
@@ -124,8 +124,8 @@ def ours(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def test_figures_of_ours_stand_in_the_studies() -> None:
-    """A study that is repeated takes the pages along that quote it."""
+def test_our_figures_on_the_papers_page_are_in_a_study() -> None:
+    """If a study is repeated, the pages that quote it must be updated."""
     text = (DOCS / "papers.md").read_text("utf-8").replace(section("### An example (Table 7)"), "")
     others = [page for page in DOCS.glob("*.md") if page.name not in ("papers.md", "choosing.md")]
     known = {float(n) for page in others for n in NUMBER.findall(page.read_text("utf-8"))}
@@ -133,10 +133,10 @@ def test_figures_of_ours_stand_in_the_studies() -> None:
     found = ours(text)
     assert len(found) > 60
     for number, row in found:
-        assert float(number) in rounded, f"{number} stands in no study: {row}"
+        assert float(number) in rounded, f"{number} is in no study: {row}"
 
 
-def test_the_guide_rounds_what_was_measured(
+def test_choosing_page_rounds_measured_figures(
     measured: dict[tuple[str, str], dict[str, object]],
 ) -> None:
     guide = (DOCS / "choosing.md").read_text("utf-8")
@@ -152,6 +152,6 @@ def test_the_guide_rounds_what_was_measured(
         assert ", ".join(pair) in row, (spec, pair)
     (row,) = (x for x in guide.splitlines() if x.startswith("| logs of the domain, and references"))
     _, rows = hook("metric_pages").study_table()
-    (blend,) = (line for spec, line in rows if str(spec) == "ruber")
+    (blend,) = (line for spec, line in rows if str(spec) == "rejoinder")
     first, second = (float(NUMBER.findall(cell)[0]) for cell in blend.split("|")[2:4])
     assert f"{first:.2f}, {second:.2f}".replace("0.", ".") in row

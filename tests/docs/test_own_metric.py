@@ -1,4 +1,4 @@
-"""The metric of 'Your own metric' is one, from its page alone: a class, an entry point, no more."""
+"""The metric on the page 'Your own metric' works as a class and as an entry point."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ITEMS = ROOT / "src" / "rejoinder" / "examples" / "replies-en.jsonl"
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """What pip would make of the package on the page."""
+    """Create what pip would install for the package on the page."""
     code, _ = (block.text for block in blocks(DOCS / "own-metric.md") if block.language == "python")
     (settings,) = (b.text for b in blocks(DOCS / "own-metric.md") if b.language == "toml")
     project = tomllib.loads(settings)["project"]
@@ -55,11 +55,11 @@ def start(folder: Path, *command: str) -> str:
     return done.stdout
 
 
-def test_every_command_of_the_page(installed: Path) -> None:
+def test_commands_of_the_page(installed: Path) -> None:
     shell = [b for b in blocks(DOCS / "own-metric.md") if b.language == "sh" and not b.reason]
     lines = [words for block in shell for words in block.commands()]
     assert len(lines) == 5
-    # one process for all: each word list is a command line
+    # one process for all command lines
     script = (
         "import json, sys\nfrom rejoinder.cli.main import run\n"
         "for words in json.loads(sys.argv[1]):\n    assert run(words[1:]) == 0, words\n"
@@ -86,7 +86,7 @@ def test_in_a_notebook(installed: Path) -> None:
     assert float(start(installed, sys.executable, "-c", notebook)) == pytest.approx(5 / 6)
 
 
-def test_it_stands_in_the_list(installed: Path) -> None:
+def test_plugin_is_listed(installed: Path) -> None:
     listed = json.loads(start(installed, *COMMAND, "ls", "--json"))
     (found,) = (row for row in listed["metrics"] if row["name"] == "length-match")
     assert found["parameters"]["power"] == "1.0"

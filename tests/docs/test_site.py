@@ -1,4 +1,4 @@
-"""The documentation as a site: built strictly, complete, and nothing in it needs a network."""
+"""The site builds strictly, is complete, and works without a network."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rejoinder.registry import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.xdist_group("docs-site")  # built once
+pytestmark = pytest.mark.xdist_group("docs-site")  # built once per session
 
 OWN = {"vcosine", "expanded"}
-"""Metrics that no paper describes."""
+"""Metrics without a paper of their own."""
 
 
 def build(root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """As 'make docs' does. Not quietly: a warning that is not shown would not count."""
+    """Build the site as 'make docs' does; not quietly, because hidden warnings would not count."""
     return subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)],
         cwd=root,
@@ -45,12 +45,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_make_docs_is_as_strict() -> None:
+def test_make_docs_is_strict() -> None:
     assert "mkdocs build --strict\n" in (ROOT / "Makefile").read_text()
 
 
 def test_a_broken_link_is_an_error(tmp_path: Path) -> None:
-    """To a page, and to a heading of a page that is there."""
+    """Links to missing pages and to missing headings."""
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
     with (tmp_path / "docs" / "spark.md").open("a") as page:
@@ -63,20 +63,20 @@ def test_a_broken_link_is_an_error(tmp_path: Path) -> None:
 
 
 def text_of(page: Path) -> str:
-    """What stands in the page, without mark-up."""
+    """Return the text of a page without mark-up."""
     body = page.read_text("utf-8").partition("<article")[2].partition("</article>")[0]
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", body))
 
 
-def test_no_page_names_another_host(site: Path) -> None:
+def test_pages_refer_to_no_host(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 50
     for page in pages:
         hosts = set(re.findall(r"(?:https?:)?//([a-z0-9-]+(?:\.[a-z0-9-]+)+)", page.read_text()))
-        assert hosts <= {"www.w3.org"}, page  # the namespace of drawings
+        assert hosts <= {"www.w3.org"}, page  # the namespace of SVG
 
 
-def test_four_parts(site: Path) -> None:
+def test_navigation_tabs(site: Path) -> None:
     home = (site / "index.html").read_text("utf-8")
     tabs = home.partition('class="md-tabs"')[2].partition("</nav>")[0]
     assert [name.strip() for name in re.findall(r">\s*([^<>]+?)\s*</a>", tabs)] == [
@@ -86,7 +86,7 @@ def test_four_parts(site: Path) -> None:
 
 @pytest.mark.parametrize("name", METRICS.builtin)
 def test_each_metric_has_a_page(site: Path, name: str) -> None:
-    """Formula, citation, parameters, when to use it, and what was measured or why nothing was."""
+    """Formula, citation, parameters, use, and figures or the reason why there are none."""
     text = text_of(site / "metrics" / f"{name}.html")
     assert " = " in text or "score" in text
     assert bool(re.search(r"[\w.] \(?(19|20)\d\d", text)) == (name not in OWN), "citation"
@@ -105,8 +105,8 @@ def test_every_metric_has_a_use() -> None:
     assert all(len(use["use"]) > 40 for use in uses.values())
 
 
-def test_works_that_are_named_stand_in_the_literature() -> None:
-    """On the pages and in the metrics' definitions; a list of years after one name counts too."""
+def test_cited_works_are_in_the_literature() -> None:
+    """Citations on pages and in docstrings of metrics."""
     entries = (ROOT / "docs" / "literature.md").read_text("utf-8").split("\n- ")
     pages = [page for page in (ROOT / "docs").glob("*.md") if page.name != "literature.md"]
     metrics = [
@@ -123,7 +123,7 @@ def test_works_that_are_named_stand_in_the_literature() -> None:
 
 
 def test_lists_and_tables_are_rendered(site: Path) -> None:
-    """What GitHub shows as a list needs a blank line before it here."""
+    """mkdocs needs a blank line before a list, unlike GitHub."""
     for page in site.rglob("*.html"):
         article = page.read_text("utf-8").partition("<article")[2].partition("</article>")[0]
         prose = re.sub(r"<(pre|code)\b.*?</\1>", "", article, flags=re.DOTALL)
@@ -131,12 +131,11 @@ def test_lists_and_tables_are_rendered(site: Path) -> None:
 
 
 def test_search_works_from_the_disk(browser: Browser, site: Path) -> None:
-    """Opened without a server, in a real browser, and without a single request to anywhere."""
+    """Opened in a browser without a server, the site makes no network request."""
     with opened(browser, (site / "index.html").as_uri()) as (page, complaints, asked):
         page.click("input.md-search__input")
         page.get_by_text("Type to start searching").wait_for(timeout=30_000)
         page.keyboard.type("winning rate")
-        # results follow each letter: these pages are about it
         for name in ("pairs", "estimators"):
             link = page.locator(f'.md-search-result__link[href*="/{name}.html?h=winning"]')
             link.first.wait_for(timeout=30_000)

@@ -1,6 +1,6 @@
-"""The tour shows what its commands print.
+"""The tour shows the real output of its commands.
 
-REJOINDER_WRITE_TOUR=1 pytest tests/docs/test_tour.py        writes it anew
+REJOINDER_WRITE_TOUR=1 pytest tests/docs/test_tour.py        rewrites the page
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from rejoinder.cli.main import run
 PAGE = DOCS / "tour.md"
 PROGRESS = re.compile(r"^(step |training: ).*\n", re.MULTILINE)
 LEARNT = ("fit", "--evaluator")
-"""Of what was learnt, the last digits differ from one kind of processor to another."""
+"""Commands whose last digits depend on the processor."""
 
 
 def typed(words: list[str]) -> str:
-    """What a command prints, both streams together, without its progress."""
+    """Return the output of a command, both streams together, without progress."""
     if words[0] == "cp":
         shutil.copy(words[1], words[2])
         return ""
@@ -40,13 +40,13 @@ def typed(words: list[str]) -> str:
 
 
 def played(text: str) -> str:
-    """A session with what is printed after each command."""
+    """Return a session with the output after each command."""
     commands = [line for line in text.splitlines() if line.startswith("$ ")]
     return "".join(f"{line}\n{typed(shlex.split(line[2:]))}" for line in commands)
 
 
 def masked(text: str) -> str:
-    """Without the digits of what was learnt."""
+    """Replace digits in the output of trained models."""
     parts = re.split(r"^(?=\$ )", text, flags=re.MULTILINE)
     return "".join(
         re.sub(r"@[0-9a-f]{12}|-?[\d.]*\d", "0", part)
@@ -57,8 +57,8 @@ def masked(text: str) -> str:
 
 
 def refuse(opened: socket.socket, address: object) -> None:
-    """Nothing is sent anywhere, as docs/privacy.md says."""
-    raise AssertionError(f"a connection to {address}")
+    """Fail on any connection: docs/privacy.md promises that there is none."""
+    raise AssertionError(f"connection to {address}")
 
 
 def test_the_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,37 @@
+"""Single pages keep what they promise: length, tables made from constants, links in the repository."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.blocks import DOCS, ROOT, pages
+from rejoinder.files.columns import SYNONYMS
+
+
+def test_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 120
+
+
+def test_files_page_lists_all_synonyms() -> None:
+    text = (DOCS / "files.md").read_text("utf-8")
+    for field, synonyms in SYNONYMS.items():
+        (row,) = (line for line in text.splitlines() if line.startswith(f"| `{field}` |"))
+        assert re.findall(r"`(\w+)`", row) == [field, *synonyms]
+
+
+@pytest.mark.parametrize(
+    "page", [*pages(), ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name
+)
+def test_links_work_in_the_repository(page: Path) -> None:
+    """Pages are also read without the built site, so they must not link to generated pages."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
+        assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_readme_picture_is_small() -> None:
+    (picture,) = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", (ROOT / "README.md").read_text("utf-8"))
+    assert (ROOT / picture).stat().st_size < 150_000

@@ -59,8 +59,9 @@ class Registry(Generic[T]):
         self._added[name] = cls
 
     def make(self, spec: str | Spec) -> T:
-        """The object that a spec describes."""
-        return build(parse(spec) if isinstance(spec, str) else spec, self.find)
+        """Build the object that a spec describes."""
+        parsed = parse(spec) if isinstance(spec, str) else spec
+        return build(self.find(parsed.name), parsed.name, dict(parsed.params))
 
 
 _OVERLAP = "rejoinder.metrics.overlap"
@@ -73,7 +74,7 @@ METRICS: Registry[Any] = Registry(
     group="rejoinder.metrics",
     builtin={
         "bleu": f"{_OVERLAP}.bleu:Bleu",
-        "delta-bleu": "rejoinder.metrics.weighted.delta_bleu:DeltaBleu",
+        "delta-bleu": "rejoinder.metrics.overlap.delta_bleu:DeltaBleu",
         "rouge-l": f"{_OVERLAP}.rouge_l:RougeL",
         "meteor": f"{_OVERLAP}.meteor:Meteor",
         "chrf": f"{_OVERLAP}.chrf:Chrf",
@@ -89,13 +90,14 @@ METRICS: Registry[Any] = Registry(
         "vector-pool": f"{_EMBEDDING}.pool:VectorPool",
         "sentence-cosine": f"{_EMBEDDING}.sentence:SentenceCosine",
         "bertscore": f"{_EMBEDDING}.bertscore:BertScore",
-        "vbleu": "rejoinder.metrics.weighted.vbleu:VBleu",
-        "vbertscore": "rejoinder.metrics.weighted.vbertscore:VBertScore",
-        "vcosine": "rejoinder.metrics.weighted.vcosine:VCosine",
-        "rating": "rejoinder.metrics.learned.rating:Rating",
-        "unreferenced": "rejoinder.metrics.learned.unreferenced:Unreferenced",
-        "expanded": "rejoinder.metrics.weighted.expanded:Expanded",
-        "ruber": "rejoinder.metrics.blend.ruber:Ruber",
+        "vbleu": "rejoinder.metrics.evaluator.vbleu:VBleu",
+        "vbertscore": "rejoinder.metrics.evaluator.vbertscore:VBertScore",
+        "vcosine": "rejoinder.metrics.evaluator.vcosine:VCosine",
+        "rating": "rejoinder.metrics.evaluator.rating:Rating",
+        "unreferenced": "rejoinder.metrics.evaluator.unreferenced:Unreferenced",
+        "expanded": "rejoinder.metrics.evaluator.expanded:Expanded",
+        "ruber": "rejoinder.metrics.evaluator.ruber:Ruber",
+        "rejoinder": "rejoinder.metrics.evaluator.rejoinder:Rejoinder",
         "am": f"{_REGRESSION}.am:Am",
         "ws": f"{_REGRESSION}.ws:Ws",
         "svr": f"{_REGRESSION}.svr:Svr",
@@ -144,8 +146,8 @@ RETRIEVERS: Registry[Any] = Registry(
     builtin={
         "bm25": "rejoinder.retrieve.sparse:Bm25",
         "tfidf": "rejoinder.retrieve.sparse:TfIdf",
-        "vectors": "rejoinder.retrieve.dense:StaticVectors",
-        "encoder": "rejoinder.retrieve.dense:SentenceVectors",
+        "vectors": "rejoinder.retrieve.dense:WordVectorRetriever",
+        "encoder": "rejoinder.retrieve.dense:SentenceRetriever",
     },
 )
 

@@ -176,25 +176,26 @@ def parameters(cls: type) -> dict[str, Field[Any]]:
     return {name: init[name] for name in order if name in init}
 
 
-def build(spec: Spec, find: Callable[[str], type[T]]) -> T:
-    """Make the object that ``spec`` describes; ``find`` turns a name into its class.
+def build(cls: type[T], name: str, params: Mapping[str, Any]) -> T:
+    """Create an object of a registered class; all wrong parameters are reported at once.
 
-    All wrong parameters are reported at once.
+    Besides values of specs, ``params`` may hold objects that print as specs, such as metrics.
     """
-    cls = find(spec.name)
     known, hints = parameters(cls), get_type_hints(cls)
-    values = converted(spec, {key: hints[key] for key in known})
+    values = converted(Spec(name, tuple(params.items())), {key: hints[key] for key in known})
     try:
         return cls(**values)
     except ValueError as error:
-        raise UsageError(f"{spec.name}: {error}") from None
+        raise UsageError(f"{name}: {error}") from None
     except TypeError:
         missing = [
-            name
-            for name, f in known.items()
-            if name not in values and f.default is MISSING and f.default_factory is MISSING
+            key
+            for key, f in known.items()
+            if key not in values and f.default is MISSING and f.default_factory is MISSING
         ]
-        raise UsageError(f"{spec.name} needs {', '.join(f'{m}=…' for m in missing)}") from None
+        if not missing:
+            raise
+        raise UsageError(f"{name} needs {', '.join(f'{m}=…' for m in missing)}") from None
 
 
 def converted(spec: Spec, hints: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,7 +217,7 @@ def converted(spec: Spec, hints: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _convert(value: Value, hint: Any) -> Any:
+def _convert(value: Any, hint: Any) -> Any:
     if get_origin(hint) is not None:
         options = get_args(hint)
         for option in options:
@@ -227,15 +228,21 @@ def _convert(value: Value, hint: Any) -> Any:
         raise TypeError
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if hint is Spec and isinstance(value, str):
-        return Spec(value)
     if hint is bool or hint is int or hint is float or hint is str:
         if type(value) is not hint:
             raise TypeError
         return value
-    if hint is Spec and isinstance(value, Spec):
-        return value
+    if hint is Spec or _prints_as_spec(hint):
+        if isinstance(value, str):
+            return Spec(value)
+        if isinstance(value, Spec) or (hint is not Spec and _prints_as_spec(type(value))):
+            return value
     raise TypeError
+
+
+def _prints_as_spec(cls: Any) -> bool:
+    """Return whether objects of a class are written as specs inside other specs."""
+    return callable(getattr(cls, "spec", None))
 
 
 def _describe(hint: Any) -> str:
@@ -248,15 +255,25 @@ def _describe(hint: Any) -> str:
         type(None): "left out",
     }
     if get_origin(hint) is not None:
-        return " or ".join(names[option] for option in get_args(hint))
-    return names[hint]
+        return " or ".join(_describe(option) for option in get_args(hint))
+    return names.get(hint, "a spec")
+
+
+def explicit_parameters(value: Any) -> dict[str, Any]:
+    """Return the parameters of an object that differ from their defaults."""
+    found = {}
+    for key, f in parameters(type(value)).items():
+        current = getattr(value, key)
+        if current is not None and (f.default is MISSING or _plain(current) != f.default):
+            found[key] = current
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return value.spec() if _prints_as_spec(type(value)) else value
 
 
 def spec_of(value: Any, name: str) -> Spec:
-    """The shortest spec that builds ``value`` again: parameters at their default are left out."""
-    params = tuple(
-        (key, getattr(value, key))
-        for key, f in parameters(type(value)).items()
-        if f.default is MISSING or getattr(value, key) != f.default
-    )
-    return Spec(name, tuple((key, current) for key, current in params if current is not None))
+    """Return the shortest spec that builds ``value`` again, without parameters at their default."""
+    params = explicit_parameters(value).items()
+    return Spec(name, tuple((key, _plain(current)) for key, current in params))

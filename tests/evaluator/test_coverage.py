@@ -10,7 +10,7 @@ from plane import write_plane
 
 from evaluators import make_evaluator, open_small
 from rejoinder.evaluator import Evaluator
-from rejoinder.evaluator.coverage import Coverage, Tally, quantiles
+from rejoinder.evaluator.coverage import Coverage, CoverageTally, quantiles
 from rejoinder.items import Item, Reference
 
 # cos(steep, up) = 0.8, cos(steep, right) = 0.6, cos(up, right) = 0, cos(left, right) = -1
@@ -93,15 +93,15 @@ def test_quantiles_of_held_out_contexts() -> None:
 )
 def test_a_test_set_from_elsewhere(nearest: list[float], outside: bool) -> None:
     """Below the usual for half of it: 0.25 is what nine in ten of the held-out contexts reach."""
-    tally = Tally({"0.1": 0.25, "0.5": 0.6})
+    tally = CoverageTally({"0.1": 0.25, "0.5": 0.6})
     tally.add(Coverage(np.array(nearest[:1]), np.array([np.nan])))
     tally.add(Coverage(np.array(nearest[1:]), np.array([0.5, 0.7])))
-    covered = tally.covered()
+    covered = tally.summary()
     assert covered.outside is outside
     assert covered.nearest == nearest[1]
     assert covered.agreement == pytest.approx(0.6)
 
 
 def test_nothing_is_said_where_nothing_is_known() -> None:
-    covered = Tally({}).covered()
+    covered = CoverageTally({}).summary()
     assert (covered.nearest, covered.outside) == (None, False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rejoinder.items import Item, Reference
-from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.metric import ItemMetric, make_metric
 
 
 def rows(spec: str, *pairs: tuple[str, str]) -> tuple[ItemMetric, np.ndarray]:

@@ -14,9 +14,9 @@ import numpy as np
 
 from rejoinder.encode.transformer import TokenVectors
 from rejoinder.items import Item, Reference
-from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.batch import Batch
-from rejoinder.metrics.evaluate import Scored, score_batch
+from rejoinder.metrics.evaluate import BatchScores, score_batch
+from rejoinder.metrics.metric import ItemMetric, make_metric
 
 WORDS = {
     "up": (0.0, 2.0),
@@ -71,7 +71,7 @@ def metric_of(spec: str) -> ItemMetric:
 
 def scored(
     spec: str, reply: str, *references: str | Reference, context: Sequence[str] = ()
-) -> Scored:
+) -> BatchScores:
     """What a metric says of one reply."""
     listed = [Reference(r) if isinstance(r, str) else r for r in references]
     item = Item(id="1", response=reply, references=listed, context=list(context))

@@ -73,7 +73,7 @@ def test_the_heaviest_reference() -> None:
         Item(id="2", response="x"),
         Item(id="3", response="x", references=[Reference("a")]),
     ]
-    assert Batch.of(items).heaviest.tolist() == [0.25, -np.inf, 1.0]
+    assert Batch.of(items).max_weight.tolist() == [0.25, -np.inf, 1.0]
 
 
 def test_once() -> None:
@@ -87,7 +87,7 @@ def test_once() -> None:
 @pytest.mark.parametrize("good", [[True, False, True], [False, False, False], [True] * 3])
 def test_only_some_references(good: list[bool]) -> None:
     batch = batch_of([("r", ["a", "b"]), ("s", []), ("t", ["c"])])
-    kept = batch.only(np.array(good))
+    kept = batch.keep_references(np.array(good))
     named = [batch.table.texts[i] for i in kept.reference]
     assert named == [text for text, keep in zip("abc", good, strict=True) if keep]
     assert kept.counts.tolist() == [sum(good[:2]), 0, sum(good[2:])]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from by_hand import corpus, rows, value
 
-from rejoinder.metrics.base import make_metric
+from rejoinder.metrics.metric import make_metric
 
 
 @pytest.mark.parametrize(

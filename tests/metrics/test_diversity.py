@@ -7,12 +7,14 @@ import math
 import pytest
 
 from rejoinder.items import Item, Reference
-from rejoinder.metrics.base import SetMetric, make_metric
 from rejoinder.metrics.batch import Batch
-from rejoinder.metrics.evaluate import Judged, judge_sets
+from rejoinder.metrics.evaluate import SystemScore, score_sets
+from rejoinder.metrics.metric import SetMetric, make_metric
 
 
-def judge(spec: str, *replies: str, references: tuple[str, ...] = (), context: str = "c") -> Judged:
+def judge(
+    spec: str, *replies: str, references: tuple[str, ...] = (), context: str = "c"
+) -> SystemScore:
     """Several replies of one system to one context."""
     items = [
         Item(
@@ -25,7 +27,7 @@ def judge(spec: str, *replies: str, references: tuple[str, ...] = (), context: s
     ]
     metric = make_metric(spec)
     assert isinstance(metric, SetMetric)
-    [judged] = judge_sets(items, [metric])
+    [judged] = score_sets(items, [metric])
     return judged
 
 
@@ -102,7 +104,7 @@ def test_pooled_or_averaged_over_contexts() -> None:
         Item(id="4", response="d e", context_id="y"),
     ]
     metrics = [make_metric(f"{name}(n=1,tok=whitespace)") for name in ("distinct", "self-bleu")]
-    distinct, self_bleu = judge_sets(items, [m for m in metrics if isinstance(m, SetMetric)])
+    distinct, self_bleu = score_sets(items, [m for m in metrics if isinstance(m, SetMetric)])
     # 2 of 4 and 4 of 4; together a b c d e of 8
     assert distinct.contexts == {"x": 0.5, "y": 1.0}
     assert distinct.value == 5 / 8

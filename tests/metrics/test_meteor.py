@@ -9,7 +9,7 @@ import pytest
 from by_hand import corpus, rows, value
 
 from rejoinder.errors import MissingExtra
-from rejoinder.metrics.base import make_metric
+from rejoinder.metrics.metric import make_metric
 from rejoinder.metrics.overlap import meteor
 
 METEOR = "meteor(tok=whitespace)"

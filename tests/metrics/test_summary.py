@@ -7,8 +7,8 @@ import pytest
 
 from rejoinder.items import Item, Reference
 from rejoinder.kernels.poisson import poisson_counts
-from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.metric import ItemMetric, make_metric
 from rejoinder.metrics.summary import Summarizer, Summary
 
 

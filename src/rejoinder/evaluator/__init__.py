@@ -1,6 +1,9 @@
-"""What an evaluator learned from logs, in one folder: a pool, a rater, an unreferenced scorer."""
+"""Evaluators: what was learned from dialogue logs, in one folder.
 
-from rejoinder.evaluator.folder import Evaluator, open_evaluator
+A folder holds a pool of pairs, a rater, an unreferenced scorer, and a manifest.
+"""
+
+from rejoinder.evaluator.evaluator import Evaluator, open_evaluator
 from rejoinder.evaluator.manifest import Manifest, Retrieval, write_manifest
 
 __all__ = ["Evaluator", "Manifest", "Retrieval", "open_evaluator", "write_manifest"]

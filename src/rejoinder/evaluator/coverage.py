@@ -1,9 +1,9 @@
-"""How well a pool covers the contexts of a test set: can its evaluator know anything about them?
+"""Coverage: how similar an evaluator's logs are to the contexts of a test set.
 
-- ``nearest``: the mean similarity of the utterances that are nearest to the context, by the
-  evaluator's own retriever. Low: nobody said such a thing in the logs.
-- ``agreement``: the mean cosine between the vectors of the replies that were retrieved, pair by
-  pair. Low: the replies have little in common, and say little about what a good one is.
+- ``nearest``: mean similarity of the utterances that are nearest to the context, by the evaluator's
+  retriever. If it is low, the logs have nothing like this context.
+- ``agreement``: mean cosine between the vectors of the retrieved replies, over all pairs. If it is
+  low, they have little in common, and say little about what a good reply is.
 """
 
 from __future__ import annotations
@@ -15,38 +15,38 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.retrieve.base import RESPONSE, Hits
-from rejoinder.retrieve.references import DIGITS, Found
+from rejoinder.retrieve.retrieved_references import DIGITS, RetrievedReference
+from rejoinder.retrieve.retriever import RESPONSE, Hits
 
 if TYPE_CHECKING:
-    from rejoinder.evaluator.folder import Evaluator
+    from rejoinder.evaluator.evaluator import Evaluator
 
 Floats = NDArray[np.float64]
 
 NEAREST = 5
-"""Utterances that ``nearest`` is the mean of."""
+"""Number of utterances that ``nearest`` averages over."""
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
 OUTSIDE = "0.1"
-"""A test set whose median lies below this quantile of held-out contexts is from elsewhere."""
+"""A test set is out of domain if its median is below this quantile of held-out contexts."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Of some items; NaN where there is nothing to tell, such as for an item without context."""
+    """The coverage of some items; NaN where there is none, as for an item without context."""
 
     nearest: Floats
     agreement: Floats
 
     def record(self, number: int) -> dict[str, float] | None:
-        """What a score says of the item."""
+        """Return the coverage of one item as it is written into a scores file."""
         values = {"nearest": self.nearest[number], "agreement": self.agreement[number]}
         known = {key: round(float(v), DIGITS) for key, v in values.items() if np.isfinite(v)}
         return known or None
 
 
 @dataclass
-class Tally:
-    """The coverage of a test set by one evaluator, batch by batch."""
+class CoverageTally:
+    """Collects the coverage of a test set by one evaluator, batch by batch."""
 
     usual: Mapping[str, float]
     """Quantiles of ``nearest`` over the evaluator's own held-out contexts."""
@@ -57,25 +57,25 @@ class Tally:
         self._nearest.append(found.nearest)
         self._agreement.append(found.agreement)
 
-    def covered(self) -> Covered:
+    def summary(self) -> CoverageSummary:
         nearest, agreement = _median(self._nearest), _median(self._agreement)
         bound = self.usual.get(OUTSIDE)
         outside = nearest is not None and bound is not None and nearest < bound
-        return Covered(nearest, agreement, self.usual.get("0.5"), bound, outside)
+        return CoverageSummary(nearest, agreement, self.usual.get("0.5"), bound, outside)
 
 
 @dataclass(frozen=True)
-class Covered:
-    """How well an evaluator's pool covers a test set: medians."""
+class CoverageSummary:
+    """Medians of the coverage of a test set."""
 
     nearest: float | None
     agreement: float | None
     usual: float | None
     """The median of ``nearest`` over the evaluator's own held-out contexts."""
     bound: float | None
-    """Nine in ten of those lie above it."""
+    """Nine in ten of those are above it."""
     outside: bool
-    """The test set is from another domain than the evaluator's logs."""
+    """Whether the test set is from another domain than the evaluator's logs."""
 
 
 def _median(pieces: Sequence[Floats]) -> float | None:
@@ -85,7 +85,7 @@ def _median(pieces: Sequence[Floats]) -> float | None:
 
 
 def quantiles(nearest: Floats) -> dict[str, float]:
-    """What the manifest says of held-out contexts."""
+    """Return the quantiles of held-out contexts for the manifest."""
     known = nearest[np.isfinite(nearest)]
     if not known.size:
         return {}
@@ -94,15 +94,15 @@ def quantiles(nearest: Floats) -> dict[str, float]:
 
 
 def nearest(hits: Hits) -> Floats:
-    """[queries] the mean similarity of the best few rows; NaN where none was found."""
+    """Return [queries] the mean similarity of the best few rows; NaN if there are none."""
     there = hits.rows[:, :NEAREST] >= 0
     total = np.where(there, hits.scores[:, :NEAREST], 0.0).sum(axis=1, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         return np.asarray(total / there.sum(axis=1))
 
 
-def agreements(evaluator: Evaluator, found: Sequence[Sequence[Found]]) -> Floats:
-    """[items] how alike the retrieved replies of each are; NaN for fewer than two of them."""
+def agreements(evaluator: Evaluator, found: Sequence[Sequence[RetrievedReference]]) -> Floats:
+    """Return [items] the mean cosine of the retrieved replies; NaN for fewer than two."""
     texts: dict[str, int] = {}
     first_row: list[int] = []
     for some in found:
@@ -117,14 +117,14 @@ def agreements(evaluator: Evaluator, found: Sequence[Sequence[Found]]) -> Floats
     for number, some in enumerate(found):
         which = tuple(texts[each.text] for each in some if each.row is not None)
         if which not in known:
-            known[which] = _alike(vectors[list(which)])
+            known[which] = _mean_cosine(vectors[list(which)])
         values[number] = known[which]
     return values
 
 
-def _alike(vectors: NDArray[np.float32]) -> float:
-    """The mean cosine of all pairs of vectors of length 1, those of length 0 left out: the square
-    of their sum is the sum of all cosines."""
+def _mean_cosine(vectors: NDArray[np.float32]) -> float:
+    """Return the mean cosine of all pairs of unit vectors, without zero vectors: the square of
+    their sum is the sum of all cosines."""
     some = vectors[vectors.any(axis=1)].astype(np.float64)
     n = len(some)
     total = some.sum(axis=0)
@@ -134,8 +134,8 @@ def _alike(vectors: NDArray[np.float32]) -> float:
 def reply_vectors(
     evaluator: Evaluator, texts: list[str], rows: NDArray[np.int64]
 ) -> NDArray[np.float32] | None:
-    """[texts, d] vectors of replies of the pool, of length 1: from its index, from the model that
-    it is searched with, or from the one that the scorer reads with; None where none has any."""
+    """Return [texts, d] unit vectors of replies of the pool: those of its index, or of the model
+    that it is searched with, or of the scorer's model; None if none of them has vectors."""
     from rejoinder.retrieve.pool import index_name
 
     if not texts:

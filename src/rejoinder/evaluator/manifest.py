@@ -1,7 +1,7 @@
-"""The manifest of an evaluator: what it was made of and with, and a digest of every part.
+"""The manifest of an evaluator: its data, settings and versions, and a digest of every part.
 
-The digest of the manifest names the evaluator in signatures: it covers the digests of all parts,
-so two evaluators that could give different numbers have different names.
+The digest of the manifest is part of signatures. It covers the digests of all parts, so evaluators
+that may give different numbers have different signatures.
 """
 
 from __future__ import annotations
@@ -13,30 +13,36 @@ from typing import Any
 
 import msgspec
 
-from rejoinder.errors import DataError
+from rejoinder.errors import DataError, UsageError
+from rejoinder.files.checked import inside, read_bytes, read_json
+from rejoinder.files.paths import file_digest, is_file, is_folder
+from rejoinder.text.languages import language
 from rejoinder.version import __version__
 
 KIND = "evaluator"
 FORMAT = 1
-"""Another one cannot be read; raise it when the meaning of a part changes."""
+"""Version of the folder's format; increase it when the meaning of a part changes."""
 MANIFEST = "manifest.json"
 POOL, SCORER, RATER, CARD = "pool", "unreferenced", "rater", "README.md"
 HELD_OUT = "held-out.json"
-"""Utterances of the pairs held out (a list): they are not in the pool, and decided when training
-ended and what the figures are."""
-HASHED = 64 * 2**20
-"""Larger parts are checked by their size alone whenever an evaluator is opened."""
+"""List of the utterances of held-out pairs. They are not in the pool; training was stopped by them,
+and validation figures were measured on them."""
+MAX_HASHED_BYTES = 64 * 2**20
+"""The digests of larger parts are not checked when an evaluator is opened, only their sizes."""
+
+MAX_K = 1000
+MAKE_AGAIN = "make it again with 'rejoinder fit'"
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A file, as it was written."""
+    """Size and digest of a file."""
 
     size: int
     sha256: str
 
 
 class Retrieval(msgspec.Struct, frozen=True, kw_only=True):
-    """How references are found in the pool."""
+    """How references are retrieved from the pool."""
 
     by: str
     """The spec of the retriever."""
@@ -45,7 +51,7 @@ class Retrieval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What an evaluator was made of and with."""
+    """Data, settings, versions, measured figures and parts of an evaluator."""
 
     kind: str = KIND
     format: int = FORMAT
@@ -58,18 +64,18 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     data: dict[str, Any] = {}
     """Files, their digests, and counts."""
     ranges: dict[str, tuple[float, float]] = {}
-    """For the spec of a metric the lowest and the highest value that held-out replies get."""
+    """For the spec of a metric its lowest and highest usual value on held-out replies."""
     coverage: dict[str, float] = {}
     """Quantiles ("0.1", "0.5" …) of ``nearest`` over held-out contexts; see coverage.py."""
     validation: dict[str, Any] = {}
     notes: list[str] = []
-    """What a person should know, such as a rater that could not be trained."""
+    """What users should know, for example that no rater could be trained."""
     parts: dict[str, Part] = {}
-    """Every file but this one, by its path inside the folder."""
+    """All files but the manifest, by their path inside the folder."""
 
 
 class _Versions(msgspec.Struct):
-    """What is read first: the rest may mean something else in another format."""
+    """Read first, since other formats may have other fields."""
 
     kind: str
     format: int
@@ -77,9 +83,9 @@ class _Versions(msgspec.Struct):
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> Manifest:
-    """Seal a folder: note size and digest of every file that is there, and write the manifest.
+    """Write the manifest with size and digest of every file in the folder.
 
-    A folder may be sealed again, for example once the ranges are known.
+    It may be written again, for example when the ranges are known.
     """
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     parts = {
@@ -96,63 +102,60 @@ def write_manifest(folder: Path, manifest: Manifest) -> Manifest:
 
 
 def read_manifest(folder: Path) -> tuple[Manifest, str]:
-    """The manifest of an evaluator that this version can read, and its digest."""
+    """Return the manifest of an evaluator and its digest; DataError if it cannot be read."""
     path = folder / MANIFEST
-    try:
-        text = path.read_bytes()
-    except OSError:
-        what = "it has no manifest.json" if folder.is_dir() else "there is no such folder"
+    if not is_file(path):
+        what = "it has no manifest.json" if is_folder(folder) else "there is no such folder"
         raise DataError(
-            f"not an evaluator: {what}; make one with 'rejoinder fit'", path=str(folder)
-        ) from None
-    try:
-        versions = msgspec.json.decode(text, type=_Versions)
-        if versions.kind != KIND:
-            raise DataError(
-                f"the folder is no evaluator, but '{versions.kind}'; 'rejoinder fit' makes one",
-                path=str(folder),
-            )
-        if versions.format > FORMAT:
-            raise DataError(
-                f"rejoinder {versions.rejoinder} made it in format {versions.format}; this is"
-                f" rejoinder {__version__}, which reads format {FORMAT}: update rejoinder",
-                path=str(folder),
-            )
-        if versions.format < FORMAT:
-            raise DataError(
-                f"rejoinder {versions.rejoinder} made it in format {versions.format}, which is"
-                " not read any more; make it anew with 'rejoinder fit'",
-                path=str(folder),
-            )
-        manifest = msgspec.json.decode(text, type=Manifest)
-    except msgspec.DecodeError as error:
+            f"is not an evaluator: {what}; make one with 'rejoinder fit'", path=str(folder)
+        )
+    path = inside(folder, MANIFEST)
+    versions = read_json(path, _Versions)
+    if versions.kind != KIND:
         raise DataError(
-            f"not the manifest of an evaluator ({error}); make it anew with 'rejoinder fit'",
-            path=str(path),
-        ) from None
-    return manifest, hashlib.blake2b(text, digest_size=6).hexdigest()
+            f"is not an evaluator, but '{versions.kind}'; make one with 'rejoinder fit'",
+            path=str(folder),
+        )
+    if versions.format != FORMAT:
+        advice = "update rejoinder" if versions.format > FORMAT else MAKE_AGAIN
+        raise DataError(
+            f"was made by rejoinder {versions.rejoinder} in format {versions.format}; this is"
+            f" rejoinder {__version__}, which reads format {FORMAT}: {advice}",
+            path=str(folder),
+        )
+    manifest = read_json(path, Manifest)
+    if manifest.language is not None:
+        try:
+            language(manifest.language)
+        except UsageError as error:
+            raise DataError(f"{error}; {MAKE_AGAIN}", path=str(path)) from None
+    if not 1 <= manifest.retrieval.k <= MAX_K:
+        raise DataError(
+            f"retrieval.k is {manifest.retrieval.k:,}; expected 1 to {MAX_K:,}", path=str(path)
+        )
+    return manifest, hashlib.blake2b(read_bytes(path), digest_size=6).hexdigest()
 
 
 def check_parts(folder: Path, manifest: Manifest) -> None:
-    """DataError unless every part is as it was written."""
+    """Raise DataError unless every part is as it was written, inside of the folder."""
     for name, part in manifest.parts.items():
-        path = folder / name
-        if not path.is_file():
+        path = inside(folder, name)
+        if not is_file(path):
             raise _damaged(folder, f"{name} is missing")
         if (size := path.stat().st_size) != part.size:
             raise _damaged(folder, f"{name} has {size:,} bytes instead of {part.size:,}")
-        if size < HASHED and sha256(path) != part.sha256:
+        if size < MAX_HASHED_BYTES and sha256(path) != part.sha256:
             raise _damaged(folder, f"{name} is not the file that was written (sha256 differs)")
 
 
 def _damaged(folder: Path, what: str) -> DataError:
     return DataError(
-        f"the evaluator is damaged or has a part of another one: {what};"
-        " copy it once more, or make it anew with 'rejoinder fit'",
+        f"the evaluator is damaged, or has a part of another one: {what}; copy it again, or"
+        f" {MAKE_AGAIN}",
         path=str(folder),
     )
 
 
 def sha256(path: Path) -> str:
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    """Return the digest of a file's content."""
+    return file_digest(path).hex()

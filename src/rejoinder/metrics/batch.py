@@ -1,7 +1,7 @@
-"""A batch of items as columns of numbers: texts are interned, references are ragged.
+"""A batch of items as arrays of numbers: texts are interned, references are ragged.
 
-Selecting items and pairing replies with single references are index operations; the text
-table, and with it every tokenization, is shared by all batches derived from one another.
+Selecting items and pairing replies with single references are index operations. Batches that are
+derived from one another share the table of texts, and with it all tokenizations.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from rejoinder.text.tokens import TextTable
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-GIVEN, FOUND, REPEATED = range(3)
-"""A reference came with its item, was retrieved for it, or repeats its last turn (a parrot's)."""
-ORIGINS: dict[str | None, int] = {RETRIEVED: FOUND, PARROT: REPEATED}
+FROM_ITEM, FROM_POOL, FROM_CONTEXT = range(3)
+"""Origin of a reference: the item itself, a pool, or the last turn of the context (a parrot)."""
+ORIGIN_OF_SOURCE: dict[str | None, int] = {RETRIEVED: FROM_POOL, PARROT: FROM_CONTEXT}
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Items side by side; text numbers point into ``table``."""
+    """Items side by side; texts are numbers of rows of ``table``."""
 
     items: Sequence[Item]
     table: TextTable
     reply: Ints
-    """[n] the text of each reply."""
+    """[n] the reply of each item."""
     reference: Ints
-    """[m] the texts of all references, end to end."""
+    """[m] the references of all items, concatenated."""
     first: Ints
-    """[n + 1] item i owns references ``first[i]:first[i + 1]``."""
+    """[n + 1] the references of item i are ``first[i]:first[i + 1]``."""
     weight: Floats
-    """[m] the weight of each reference, 1 where none was given."""
-    near: Floats
-    """[m] how near what a retrieved reference answered is to the context; 1 for all others."""
+    """[m] the weight of each reference, 1 by default."""
+    context_similarity: Floats
+    """[m] similarity of the context of a retrieved reference to that of the item; else 1."""
     origin: NDArray[np.int8]
-    """[m] where a reference comes from: ``GIVEN``, ``FOUND`` or ``REPEATED``."""
+    """[m] ``FROM_ITEM``, ``FROM_POOL`` or ``FROM_CONTEXT``."""
 
     @classmethod
     def of(cls, items: Sequence[Item]) -> Batch:
@@ -54,13 +54,13 @@ class Batch:
         reference = _numbers(number, [r.text for r in references])
         weight = _or_one([r.weight for r in references])
         near = _or_one([r.score if r.source == RETRIEVED else None for r in references])
-        origin = np.array([ORIGINS.get(r.source, GIVEN) for r in references], np.int8)
+        origin = np.array([ORIGIN_OF_SOURCE.get(r.source, FROM_ITEM) for r in references], np.int8)
         first = np.zeros(len(items) + 1, np.int64)
         np.cumsum([len(item.references) for item in items], out=first[1:])
         return cls(items, TextTable(list(number)), reply, reference, first, weight, near, origin)
 
     @classmethod
-    def laid_out(
+    def from_arrays(
         cls,
         items: Sequence[Item],
         table: TextTable,
@@ -69,10 +69,10 @@ class Batch:
         first: Ints,
         weight: Floats | None = None,
     ) -> Batch:
-        """Texts of a table as replies and references that nobody had to look for."""
+        """Return a batch of texts of a table as replies and as references of the items."""
         ones = np.ones(len(reference))
         weight = ones if weight is None else weight
-        given = np.full(len(reference), GIVEN, np.int8)
+        given = np.full(len(reference), FROM_ITEM, np.int8)
         return cls(items, table, reply, reference, first, weight, ones, given)
 
     def __len__(self) -> int:
@@ -80,18 +80,18 @@ class Batch:
 
     @property
     def counts(self) -> Ints:
-        """[n] how many references each item has."""
+        """[n] number of references of each item."""
         return np.diff(self.first)
 
     @property
-    def heaviest(self) -> Floats:
-        """[n] the highest weight among each item's references; -inf where there are none."""
+    def max_weight(self) -> Floats:
+        """[n] the highest weight of each item's references; -inf without references."""
         found = np.full(len(self), -np.inf)
         np.maximum.at(found, np.repeat(np.arange(len(self)), self.counts), self.weight)
         return found
 
     def take(self, keep: Ints) -> Batch:
-        """The batch of the items numbered ``keep``."""
+        """Return the batch of the items numbered ``keep``."""
         counts = self.counts[keep]
         first = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         chosen = np.repeat(self.first[keep] - first[:-1], counts) + np.arange(first[-1])
@@ -102,21 +102,21 @@ class Batch:
             self.reference[chosen],
             first,
             self.weight[chosen],
-            self.near[chosen],
+            self.context_similarity[chosen],
             self.origin[chosen],
         )
 
-    def present(self) -> Batch:
-        """The same items without blank references: a text of white space is not there."""
-        return self.only(~self.table.blank[self.reference])
+    def without_blank_references(self) -> Batch:
+        """Return the same items without references that are only white space."""
+        return self.keep_references(~self.table.blank[self.reference])
 
-    def positive(self) -> Batch:
-        """The same items without the references whose weight is not above 0: those are known
-        to be no good replies, and a metric that reads no weights must not take them for such."""
-        return self.only(self.weight > 0)
+    def with_positive_references(self) -> Batch:
+        """Return the same items without references with a weight of 0 or less: those are examples
+        of bad replies, which a metric that reads no weights would take for good ones."""
+        return self.keep_references(self.weight > 0)
 
-    def only(self, good: NDArray[np.bool_]) -> Batch:
-        """The same items with the references for which ``good`` [m] is true."""
+    def keep_references(self, good: NDArray[np.bool_]) -> Batch:
+        """Return the same items with the references for which ``good`` [m] is true."""
         if good.all():
             return self
         kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(good)])[self.first]
@@ -127,12 +127,12 @@ class Batch:
             self.reference[good],
             kept,
             self.weight[good],
-            self.near[good],
+            self.context_similarity[good],
             self.origin[good],
         )
 
     def pairs(self) -> Batch:
-        """One item for every reply and reference of it: each has exactly one reference."""
+        """Return one item for each reference, with this reference only."""
         owner = np.repeat(np.arange(len(self)), self.counts)
         return Batch(
             [self.items[i] for i in owner.tolist()],
@@ -141,31 +141,31 @@ class Batch:
             self.reference,
             np.arange(len(owner) + 1, dtype=np.int64),
             self.weight,
-            self.near,
+            self.context_similarity,
             self.origin,
         )
 
     @cached_property
-    def asked(self) -> Batch:
-        """The same items with what was said to the system, the last turn of their context, for
-        their only reference; none where it is blank or where there is no context."""
-        return Batch.of([_asked(item) for item in self.items]).present()
+    def with_last_turn_as_reference(self) -> Batch:
+        """The same items with the last turn of their context as the only reference; without one if
+        it is blank, or if there is no context."""
+        return Batch.of([_with_last_turn(item) for item in self.items]).without_blank_references()
 
-    def slices(self, letters: int) -> Iterator[Batch]:
-        """The batch in pieces of whole items, whose texts together have about so many letters
-        at most: what is computed of them stays small, however long texts are."""
+    def slices(self, max_characters: int) -> Iterator[Batch]:
+        """Split the batch into slices of whole items with at most about this many characters, so
+        that what is computed for a slice stays small."""
         length = self.table.letters
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(length[self.reference])])
-        through = np.cumsum(length[self.reply] + np.diff(ends[self.first]))
+        total = np.cumsum(length[self.reply] + np.diff(ends[self.first]))
         begin = 0
         while begin < len(self):
-            before = through[begin - 1] if begin else 0
-            end = max(int(np.searchsorted(through, before + letters, "right")), begin + 1)
+            before = total[begin - 1] if begin else 0
+            end = max(int(np.searchsorted(total, before + max_characters, "right")), begin + 1)
             yield self if (begin, end) == (0, len(self)) else self.take(np.arange(begin, end))
             begin = end
 
 
-def _asked(item: Item) -> Item:
+def _with_last_turn(item: Item) -> Item:
     turns = [Reference(turn) for turn in item.context[-1:]]
     return msgspec.structs.replace(item, references=turns)
 

@@ -1,12 +1,12 @@
-"""The only scoring loop: items stream through in batches, all metrics in one pass.
+"""The scoring loop: items stream through in batches, all metrics in one pass.
 
-Item metrics see a batch at a time and keep nothing, so a file of any length passes through
-the same memory. Set metrics need all replies of a system together: :func:`judge_sets`.
+Item metrics score one batch at a time and keep nothing, so memory does not grow with the number of
+items. Set metrics need all replies of a system together: :func:`score_sets`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,120 +14,136 @@ import numpy as np
 
 from rejoinder.errors import DataError
 from rejoinder.items import Item
-from rejoinder.metrics.base import ItemMetric, SetMetric
 from rejoinder.metrics.batch import Batch
-from rejoinder.metrics.sitting import Scored, Sitting, score_batch
+from rejoinder.metrics.language_check import LanguageCheck
+from rejoinder.metrics.metric import ItemMetric, SetMetric
+from rejoinder.metrics.scoring_context import BatchScores, ScoringContext, score_batch
 from rejoinder.progress import Progress
 from rejoinder.text.tokens import Unsplittable
 
 if TYPE_CHECKING:
-    from rejoinder.evaluator.seen import EvaluatedSet
+    from rejoinder.evaluator.contamination import TestSet
 
-__all__ = ["Judged", "Scored", "evaluate", "judge_sets", "score_batch"]
+__all__ = ["BatchScores", "SystemScore", "evaluate", "score_batch", "score_sets"]
 
-BATCH = 8192
-EXPANDED_BATCH = 2048
-"""Where an evaluator adds references: each item may get a hundred."""
-MOST_LETTERS = 2**23
-"""A batch ends with the item that goes beyond it."""
+BATCH_SIZE = 8192
+EXPANDED_BATCH_SIZE = 2048
+"""Batch size with an evaluator, which may add a hundred references to each item."""
+MAX_CHARACTERS = 2**23
+"""A batch ends with the item that exceeds this number of characters."""
 
 
 def evaluate(
     items: Iterable[Item],
     metrics: Sequence[ItemMetric],
     *,
-    batch_size: int = BATCH,
+    batch_size: int = BATCH_SIZE,
     strict: bool = True,
-    examined: EvaluatedSet | None = None,
+    test_set: TestSet | None = None,
     on_progress: Progress | None = None,
-) -> Iterator[tuple[list[Item], list[Scored]]]:
-    """Score items as they come: for each batch its items, and a result for each metric.
+    any_language: bool = False,
+    on_note: Callable[[str], None] | None = None,
+) -> Iterator[tuple[list[Item], list[BatchScores]]]:
+    """Score items as they come: yield each batch of items with the scores of each metric.
 
-    A metric whose tokenizer could not read a single item was given the wrong one: an error, if
-    ``strict``. Evaluators must know all contexts beforehand, so as not to use what they know of
-    them: ``examined``. Without it, items are kept in memory where a metric asks an evaluator, as
-    they are where a metric judges by the whole set; such a metric tells ``on_progress`` how many
-    items of how many are done.
+    ``strict``: raise DataError if a tokenizer could not split the texts of a single item; it is
+    the wrong one for the language.
+
+    ``test_set``: all contexts that are scored. Evaluators must know them beforehand, so that they
+    retrieve nothing from the same contexts; without it, all items are kept in memory if a metric
+    has an evaluator. They are kept as well if a metric scores the whole set at once; such a metric
+    calls ``on_progress`` with the number of items done and their total.
+
+    ``any_language``: score texts in a language that an encoder or evaluator does not know, which
+    raises DataError otherwise; ``on_note`` is called with a warning.
     """
-    if asking := any(metric.evaluators() for metric in metrics):
-        batch_size = min(batch_size, EXPANDED_BATCH)
-    if asking and examined is None:
-        from rejoinder.evaluator.seen import EvaluatedSet
+    languages = LanguageCheck(metrics, any_language, on_note)
+    if has_evaluator := any(metric.evaluators() for metric in metrics):
+        batch_size = min(batch_size, EXPANDED_BATCH_SIZE)
+    if has_evaluator and test_set is None:
+        from rejoinder.evaluator.contamination import TestSet
 
         items = list(items)
-        examined = EvaluatedSet.of(items)
-    whole = any(metric.whole_set for metric in metrics)
-    hopeless: dict[int, str | None] = dict.fromkeys(range(len(metrics)))
-    limits = [m.most_letters for m in metrics if m.most_letters is not None]
-    # a search of the pool is worth its while for many items only
-    letters = None if asking else min(limits, default=None)
-    for chunk in _whole(items) if whole else _chunks(items, batch_size, letters):
-        sitting = Sitting(Batch.of(chunk), examined, on_progress if whole else None)
-        results = [sitting.score(metric) for metric in metrics]
+        test_set = TestSet.of(items)
+    whole = any(metric.needs_whole_set for metric in metrics)
+    unscored: dict[int, str | None] = dict.fromkeys(range(len(metrics)))
+    limits = [m.max_characters for m in metrics if m.max_characters is not None]
+    # searching the pool is only efficient for many items at once
+    max_characters = None if has_evaluator else min(limits, default=None)
+    for chunk in _one_batch(items) if whole else _batches(items, batch_size, max_characters):
+        languages.check(chunk)
+        context = ScoringContext(Batch.of(chunk), test_set, on_progress if whole else None)
+        results = [context.score(metric) for metric in metrics]
         yield chunk, results
-        for which in list(hopeless):
+        for which in list(unscored):
             if results[which].scored.any():
-                del hopeless[which]
+                del unscored[which]
             else:
                 unreadable = (r for r in results[which].reasons if isinstance(r, Unsplittable))
-                hopeless[which] = hopeless[which] or next(unreadable, None)
-    for which, reason in hopeless.items():
+                unscored[which] = unscored[which] or next(unreadable, None)
+    for which, reason in unscored.items():
         if strict and reason is not None:
             raise DataError(f"{metrics[which]}: no item could be scored: {reason}")
 
 
-def _whole(items: Iterable[Item]) -> Iterator[list[Item]]:
+def _one_batch(items: Iterable[Item]) -> Iterator[list[Item]]:
     if everything := list(items):
         yield everything
 
 
-def _chunks(items: Iterable[Item], size: int, most_letters: int | None) -> Iterator[list[Item]]:
-    """Lists of items, shorter ones where replies are long: a kernel can't be interrupted.
-
-    ``most_letters`` is what a slow metric asks for, and counts references too.
-    """
-    chunk: list[Item] = []
-    letters = 0
+def _batches(items: Iterable[Item], size: int, max_characters: int | None) -> Iterator[list[Item]]:
+    """Split items into batches; shorter ones if replies are long, since a kernel cannot be
+    interrupted. ``max_characters``, the limit of a slow metric, counts references, too."""
+    batch: list[Item] = []
+    characters = 0
     for item in items:
-        chunk.append(item)
-        letters += len(item.response)
-        if most_letters is not None:
-            letters += sum(len(reference.text) for reference in item.references)
-        if len(chunk) == size or letters > (most_letters or MOST_LETTERS):
-            yield chunk
-            chunk, letters = [], 0
-    if chunk:
-        yield chunk
+        batch.append(item)
+        characters += len(item.response)
+        if max_characters is not None:
+            characters += sum(len(reference.text) for reference in item.references)
+        if len(batch) == size or characters > (max_characters or MAX_CHARACTERS):
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What one set metric says of one system."""
+class SystemScore:
+    """The value of one system by one set metric."""
 
     metric: SetMetric
     system: str
     value: float | None
     reason: str | None
+    """Why there is no value."""
     contexts: dict[str, float | str]
     """For each context its value, or the reason why it has none."""
 
 
-def judge_sets(items: Sequence[Item], metrics: Sequence[SetMetric]) -> list[Judged]:
-    """Every set metric on every system, in the order in which systems appear."""
+def score_sets(
+    items: Sequence[Item],
+    metrics: Sequence[SetMetric],
+    *,
+    any_language: bool = False,
+    on_note: Callable[[str], None] | None = None,
+) -> list[SystemScore]:
+    """Score every system by every set metric, in the order in which systems appear."""
+    LanguageCheck(metrics, any_language, on_note).check(items)
     by_system: dict[str, dict[str, list[int]]] = {}
     for number, item in enumerate(items):
         by_system.setdefault(item.system, {}).setdefault(item.group, []).append(number)
-    whole = Batch.of(items).present().positive()
+    whole = Batch.of(items).without_blank_references().with_positive_references()
     return [
-        _judge_system(metric, system, groups, whole)
+        _score_system(metric, system, groups, whole)
         for metric in metrics
         for system, groups in by_system.items()
     ]
 
 
-def _judge_system(
+def _score_system(
     metric: SetMetric, system: str, groups: dict[str, list[int]], whole: Batch
-) -> Judged:
+) -> SystemScore:
     contexts: dict[str, float | str] = {}
     for context, numbers in groups.items():
         batch = whole.take(np.array(numbers, np.int64))
@@ -138,8 +154,8 @@ def _judge_system(
         everything = whole.take(np.array([n for group in groups.values() for n in group], np.int64))
         reason = metric.reason(everything)
         value = metric.measure(everything) if reason is None else None
-        return Judged(metric, system, value, reason, contexts)
+        return SystemScore(metric, system, value, reason, contexts)
     if not values:
         reason = next((v for v in contexts.values() if isinstance(v, str)), "no replies")
-        return Judged(metric, system, None, reason, contexts)
-    return Judged(metric, system, float(np.mean(values)), None, contexts)
+        return SystemScore(metric, system, None, reason, contexts)
+    return SystemScore(metric, system, float(np.mean(values)), None, contexts)

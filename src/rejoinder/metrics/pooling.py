@@ -1,12 +1,12 @@
-"""From many references to one value, written once for every item metric.
+"""Pooling over references: from many references to one value, for all item metrics.
 
-- ``all``: the metric has a multi-reference form of its own (BLEU's clipped counts).
+- ``all``: the metric is defined for several references (BLEU's clipped counts).
 - ``max``: the best reference counts (Gupta et al. 2019, eq. 1). Its statistics are kept, so
   the corpus value is that of all best references together.
-- ``mean``, ``top(k)``: the average over all, or over the k best. Averages of scores only add
-  up as averages: a row becomes (value, 1), and the corpus value is the mean over items.
-- ``soft(b)``: a smooth maximum, log Σ exp(b · value) / b. To be near to many references is
-  worth more than to be near to one, by log(n) / b at most; the larger b, the less.
+- ``mean``, ``top(k)``: the mean over all, or over the k best. A row becomes (value, 1), and the
+  corpus value is the mean over items.
+- ``soft(b)``: a smooth maximum, log Σ exp(b · value) / b. Being similar to n references is worth
+  more than being similar to one, by log(n) / b at most.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.spec import Spec
 
-MOST = 10**6
+LIMIT = 10**6
 """The largest k of ``top(k)``, and b of ``soft(b)``."""
 
 Stats = Callable[[Batch], Floats]
@@ -39,16 +39,16 @@ class Pooling:
                 return cls("all")
             case Spec("max" | "mean" as kind, ()):
                 return cls(kind)
-            case Spec("top", (("k", int(k)),)) if 1 <= k <= MOST and not isinstance(k, bool):
+            case Spec("top", (("k", int(k)),)) if 1 <= k <= LIMIT and not isinstance(k, bool):
                 return cls("top", k)
-            case Spec("soft", (("b", int(b) | float(b)),)) if 0 < b <= MOST and b is not True:
+            case Spec("soft", (("b", int(b) | float(b)),)) if 0 < b <= LIMIT and b is not True:
                 return cls("soft", b=b)
         choices = "all, max, mean, top(k)" if own_form else "max, mean, top(k)"
         raise ValueError(f"refs={refs} is not {choices} or soft(b)")
 
     @property
     def keeps_rows(self) -> bool:
-        """Pooled rows are the metric's own statistics, not averages of values."""
+        """Whether pooled rows are statistics of the metric, not averages of values."""
         return self.kind in ("all", "max")
 
     def rows(self, batch: Batch, stats: Stats, finish: Finish) -> Floats:
@@ -73,13 +73,14 @@ class Pooling:
 
 
 def averaged(rows: Floats) -> Floats:
-    """[..., d] → [...]: the sum in the first column over the count in the last; NaN of nothing."""
+    """Return the sum in the first column over the count in the last, [..., d] → [...]; NaN if the
+    count is 0."""
     with np.errstate(invalid="ignore"):
         return np.asarray(rows[..., 0] / rows[..., -1])
 
 
 def _best(values: Floats, first: Ints) -> Ints:
-    """The position of the highest value in each segment (the first one on a tie)."""
+    """Return the position of the highest value of each segment, the first one on a tie."""
     owner = np.repeat(np.arange(len(first) - 1), np.diff(first))
     order = np.lexsort((np.arange(len(values)), -values, owner))
     return order[first[:-1]]

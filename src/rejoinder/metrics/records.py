@@ -1,28 +1,34 @@
-"""From arrays to the lines of a scores file."""
+"""From arrays of scores to the lines of a scores file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 
 from rejoinder.items import Item, Score
-from rejoinder.metrics.evaluate import Judged, Scored
-from rejoinder.metrics.request import Request
+from rejoinder.metrics.evaluate import BatchScores, SystemScore
+from rejoinder.metrics.metric import Metric
 
 
 def item_scores(
-    asked: Sequence[Request], items: Sequence[Item], results: Sequence[Scored], *, parts: bool
+    labels: Mapping[Metric, str],
+    items: Sequence[Item],
+    results: Sequence[BatchScores],
+    *,
+    parts: bool,
 ) -> list[Score]:
-    """Item by item, the metrics in the order in which they were asked for."""
+    """Return the scores of a batch, item by item, the metrics in the order of ``results``."""
     columns = []
-    for request, result in zip(asked, results, strict=True):
-        signature = request.metric.signature()
+    for result in results:
+        signature = result.metric.signature()
         named = _parts(result) if parts else [None] * len(items)
         covered = _coverage(result)
         values = result.values.tolist()
-        columns.append((request.label, signature, values, result.reasons, named, covered))
+        label = labels[result.metric]
+        columns.append((label, signature, values, result.reasons, named, covered))
     return [
         Score(
             id=item.id,
@@ -38,28 +44,28 @@ def item_scores(
     ]
 
 
-def _coverage(result: Scored) -> list[dict[str, float] | None]:
-    """How well an evaluator that was asked knows each item's context."""
+def _coverage(result: BatchScores) -> list[dict[str, float] | None]:
+    """Return how well the evaluator's logs cover the context of each item."""
     found = result.coverage
     count = len(result.values)
     return [None] * count if found is None else [found.record(i) for i in range(count)]
 
 
-def _parts(result: Scored) -> list[dict[str, float] | None]:
-    """The ingredients of each score; what is unscored has none."""
+def _parts(result: BatchScores) -> list[dict[str, float] | None]:
+    """Return the parts of each score, without those that an item does not have."""
     found: list[dict[str, float] | None] = [None] * len(result.values)
     scored = np.flatnonzero(result.scored)
     named = result.metric.ingredients(result.rows[scored]) if scored.size else {}
     for row, place in enumerate(scored.tolist() if named else []):
-        found[place] = {name: float(values[row]) for name, values in named.items()}
+        values = {name: float(column[row]) for name, column in named.items()}
+        found[place] = {name: value for name, value in values.items() if not math.isnan(value)}
     return found
 
 
-def set_scores(asked: Sequence[Request], judged: Sequence[Judged]) -> list[Score]:
-    """Each context of each system, then the system itself."""
-    labels = {request.metric: request.label for request in asked}
+def set_scores(labels: Mapping[Metric, str], scores: Sequence[SystemScore]) -> list[Score]:
+    """Return the score of each context of each system, then that of the system itself."""
     lines = []
-    for row in judged:
+    for row in scores:
         label, signature = labels[row.metric], row.metric.signature()
         entries: list[tuple[Literal["context", "system"], str, float | str]]
         entries = [("context", key, value) for key, value in row.contexts.items()]

@@ -1,4 +1,4 @@
-"""What every metric over tokens shares, be it of items or of sets: ``tok`` and ``lower``."""
+"""The parameters ``tok`` and ``lower``, which all metrics over tokens share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import cached_property
 from rejoinder.metrics.batch import Batch
 from rejoinder.registry import TOKENIZERS
 from rejoinder.spec import Spec
-from rejoinder.text.tokenizers.base import Tokenizer
+from rejoinder.text.tokenizers.tokenizer import Tokenizer
 from rejoinder.text.tokens import Tokens
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tokenized:
-    """The tokenizer's parameters; stands before the metric's own base class."""
+    """Mixin with the tokenizer's parameters; it comes before the metric's own base class."""
 
     tok: Spec = Spec("13a")
     lower: bool = False

@@ -14,11 +14,11 @@ from plane import PlaneEncoder, metric_of, parts, reason, value
 
 from rejoinder.errors import DataError, UsageError
 from rejoinder.items import Item, Reference
-from rejoinder.metrics.base import make_metric
 from rejoinder.metrics.batch import Batch
 from rejoinder.metrics.embedding.calibration import Calibration
 from rejoinder.metrics.embedding.contextual import EncoderMetric
 from rejoinder.metrics.evaluate import evaluate, score_batch
+from rejoinder.metrics.metric import make_metric
 
 # "up right" against "steep left":
 #   up finds steep 0.8, right finds steep 0.6                      P = 0.7
@@ -260,7 +260,7 @@ def test_pieces_of_a_batch(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
         "tokens",
         lambda self, some, *, layer: sizes.append(sum(map(len, some))) or tokens(self, some),
     )
-    monkeypatch.setattr(EncoderMetric, "most_letters", 60)
+    monkeypatch.setattr(EncoderMetric, "max_characters", 60)
     pieces = score_batch(metric, batch)
     np.testing.assert_array_equal(pieces.values, whole.values)
     assert len(sizes) > 10

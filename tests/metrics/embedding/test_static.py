@@ -15,10 +15,10 @@ from plane import metric_of, parts, reason, scored, value, write_plane
 
 from rejoinder.errors import RejoinderError, UsageError
 from rejoinder.items import Item, Reference
-from rejoinder.metrics.base import make_metric
 from rejoinder.metrics.batch import Batch
 from rejoinder.metrics.embedding.static import StaticMetric
 from rejoinder.metrics.evaluate import score_batch
+from rejoinder.metrics.metric import make_metric
 
 STATIC = ["embedding-average", "vector-extrema", "greedy-matching", "vector-pool"]
 static = pytest.mark.parametrize("name", STATIC)
@@ -154,7 +154,7 @@ def test_pieces_of_a_batch(plane: str, name: str, monkeypatch: pytest.MonkeyPatc
     ]
     metric, batch = metric_of(f"{name}(vectors={plane})"), Batch.of(items)
     whole = score_batch(metric, batch)
-    monkeypatch.setattr(StaticMetric, "most_letters", 25)
+    monkeypatch.setattr(StaticMetric, "max_characters", 25)
     pieces = score_batch(metric, batch)
     np.testing.assert_array_equal(pieces.values, whole.values)
     np.testing.assert_array_equal(pieces.rows, whole.rows)

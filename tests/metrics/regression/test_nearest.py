@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import rejoinder
 from rejoinder.errors import UsageError
 from rejoinder.items import Item, Reference
-from rejoinder.metrics.base import make_metric
+from rejoinder.metrics.metric import make_metric
 
 REPLY = "a b c d"
 # edits of 4 words: 1, 2, 3 and 4; similarities ¾, ½, ¼ and 0

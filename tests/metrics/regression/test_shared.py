@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import rejoinder
-from rejoinder.datasets import load
 from rejoinder.items import Item, Reference
 from rejoinder.kernels.nearness import nearness
 from rejoinder.meta_evaluation.roc import auc
-from rejoinder.metrics.base import make_metric
 from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.metric import make_metric
 from rejoinder.metrics.regression.ridge import Features, Ridge
+from rejoinder.testsets import load
 
 WER = "wer(tok=whitespace)"
 

@@ -15,8 +15,8 @@ import rejoinder
 from rejoinder.errors import UsageError
 from rejoinder.items import Item, Reference
 from rejoinder.kernels.regression import estimate
-from rejoinder.metrics.base import make_metric
 from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.metric import make_metric
 
 WER = "wer(tok=whitespace)"
 ALONE = f"svr(d={WER},share=never)"

@@ -10,9 +10,9 @@ of its own replies. n-grams do not run over the end of a reply. A set without n-
 value.
 
 >>> from rejoinder.items import Item
->>> from rejoinder.metrics.evaluate import judge_sets
+>>> from rejoinder.metrics.evaluate import score_sets
 >>> items = [Item(id="a", response="i see"), Item(id="b", response="i know")]
->>> [judged.value for judged in judge_sets(items, [Distinct(n=1)])]
+>>> [judged.value for judged in score_sets(items, [Distinct(n=1)])]
 [0.75]
 """
 
@@ -25,8 +25,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import SetMetric, check_range
 from rejoinder.metrics.batch import Batch, Ints
+from rejoinder.metrics.metric import SetMetric, check_range
 from rejoinder.metrics.tokenized import Tokenized
 
 

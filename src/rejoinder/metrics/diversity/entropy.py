@@ -10,9 +10,9 @@ Choices: the natural logarithm, as in the authors' program, so the unit is the n
 n-grams has no value.
 
 >>> from rejoinder.items import Item
->>> from rejoinder.metrics.evaluate import judge_sets
+>>> from rejoinder.metrics.evaluate import score_sets
 >>> items = [Item(id="a", response="i see"), Item(id="b", response="i know")]
->>> [round(judged.value, 4) for judged in judge_sets(items, [Entropy(n=1)])]
+>>> [round(judged.value, 4) for judged in score_sets(items, [Entropy(n=1)])]
 [1.0397]
 """
 

@@ -25,19 +25,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import ItemMetric, SetMetric
 from rejoinder.metrics.batch import Batch, Floats
-from rejoinder.metrics.evaluate import score_batch
-from rejoinder.registry import METRICS
-from rejoinder.spec import Spec
+from rejoinder.metrics.metric import ItemMetric, SetMetric, nested_default
+from rejoinder.metrics.scoring_context import score_batch
 
-MOST = 1 << 18
-"""How many pairs are laid out at a time."""
+BLEU = nested_default("bleu(n=2)")
+MAX_PAIRS = 1 << 18
+"""Number of pairs that are scored at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,28 +43,28 @@ class Recall(SetMetric):
     name: ClassVar[str] = "recall"
     summary: ClassVar[str] = "how well the outputs cover the references, by metric d"
 
-    d: Spec = Spec("bleu", (("n", 2),))
+    nested: ClassVar[tuple[str, ...]] = ("d",)
+
+    d: ItemMetric = BLEU
 
     def __post_init__(self) -> None:
-        if not isinstance(self.metric, ItemMetric) or "references" not in self.metric.needs:
+        super().__post_init__()
+        if "references" not in self.d.needs:
             raise ValueError(f"d={self.d} does not compare a reply with a reference")
-        if self.metric.lacking() or getattr(self.metric, "evaluator", None) is not None:
+        if self.d.missing_requirement() or getattr(self.d, "evaluator", None) is not None:
             raise ValueError(f"d={self.d} compares with one reference: it can't have an evaluator")
 
-    @cached_property
-    def metric(self) -> ItemMetric:
-        return METRICS.make(self.d)  # type: ignore[no-any-return]
+    def notes(self) -> list[str]:
+        return self.d.notes()
 
-    def _signed(self, key: str) -> str:
-        if key == "d":
-            return "(" + self.metric.signature().rpartition("|version:")[0] + ")"
-        return super()._signed(key)
+    def languages(self) -> dict[str, frozenset[str]]:
+        return self.d.languages()
 
     def reason(self, batch: Batch) -> str | None:
         if (found := super().reason(batch)) is not None:
             return found
         for pairs in _pairs(batch):
-            reasons = self.metric.reasons(pairs)
+            reasons = self.d.reasons(pairs)
             if any(reason is None for reason in reasons):
                 return None
         return str(reasons[0])
@@ -77,7 +75,7 @@ class Recall(SetMetric):
 
     def _nearest(self, pairs: Batch, outputs: int) -> Floats:
         """For each reference its best value; NaN where no output can be compared with it."""
-        values = score_batch(self.metric, pairs).values.reshape(-1, outputs)
+        values = score_batch(self.d, pairs).values.reshape(-1, outputs)
         return np.asarray(np.fmax.reduce(values, axis=1))
 
 
@@ -86,11 +84,11 @@ def _pairs(batch: Batch) -> Iterator[Batch]:
     references, which = np.unique(batch.reference, return_inverse=True)
     weight = np.full(len(references), -np.inf)
     np.maximum.at(weight, which, batch.weight)
-    step = max(MOST // len(batch), 1)
+    step = max(MAX_PAIRS // len(batch), 1)
     for begin in range(0, len(references), step):
         block = references[begin : begin + step]
         many = len(block) * len(batch)
-        yield Batch.laid_out(
+        yield Batch.from_arrays(
             list(batch.items) * len(block),
             batch.table,
             np.tile(batch.reply, len(block)),

@@ -91,7 +91,7 @@ def _against_others(batch: Batch, begin: int, end: int) -> Batch:
     owner = np.repeat(np.arange(begin, end), others)
     other = np.tile(np.arange(others), end - begin)
     other += other >= owner
-    return Batch.laid_out(
+    return Batch.from_arrays(
         batch.items[begin:end],
         batch.table,
         batch.reply[begin:end],

@@ -77,7 +77,7 @@ def calibrate(
     sums = [np.zeros(4), np.zeros(4)]
     batch = _pairs(texts.sample, pairs, random.Random(seed))
     done = 0
-    for piece in batch.slices(metric.most_letters or 1):
+    for piece in batch.slices(metric.max_characters or 1):
         tokens = metric.read(piece)
         for total, table in zip(sums, tables, strict=True):
             total += with_f(*tokens.match(table, np.ones(len(piece)))).sum(axis=0)

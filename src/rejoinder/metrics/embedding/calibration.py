@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from rejoinder.errors import DataError
-from rejoinder.io import explain
+from rejoinder.files.jsonl import explain
 from rejoinder.metrics.batch import Floats, Ints
 
 HOW = "make one with rejoinder train calibration"

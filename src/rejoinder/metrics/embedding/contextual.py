@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import ItemMetric
 from rejoinder.metrics.batch import Batch, Ints
+from rejoinder.metrics.metric import ItemMetric
 
 if TYPE_CHECKING:
     from rejoinder.encode.transformer import Encoder
@@ -25,7 +25,7 @@ class EncoderMetric(ItemMetric):
 
     best: ClassVar[float | None] = 1.0
     tolerance: ClassVar[float] = 1e-5
-    most_letters: ClassVar[int | None] = 2**16
+    max_characters: ClassVar[int | None] = 2**16
 
     model: str = "minilm"
 
@@ -49,6 +49,10 @@ class EncoderMetric(ItemMetric):
 
     def notes(self) -> list[str]:
         return self.encoder.notes()
+
+    def languages(self) -> dict[str, frozenset[str]]:
+        known = self.encoder.languages
+        return {} if known is None else {f"the encoder {self.encoder.name}": known}
 
 
 def distinct_texts(batch: Batch) -> tuple[list[str], Ints, Ints]:

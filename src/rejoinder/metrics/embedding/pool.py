@@ -18,10 +18,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import NO_CONTEXT, Reasons
 from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.metrics.embedding.static import UNKNOWN_REFERENCES, PooledMetric
 from rejoinder.metrics.embedding.vectors import Codes, Vectors
+from rejoinder.metrics.metric import NO_CONTEXT, Reasons
 
 AGAINST = ("reference", "query")
 UNKNOWN_QUERY = "no word of the last turn of the context has a vector"
@@ -49,13 +49,13 @@ class VectorPool(PooledMetric):
     def reasons(self, batch: Batch) -> Reasons:
         if not self._of_query:
             return super().reasons(batch)
-        found = super().reasons(batch.asked)
+        found = super().reasons(batch.with_last_turn_as_reference)
         found[found == UNKNOWN_REFERENCES] = UNKNOWN_QUERY
-        found[batch.asked.counts == 0] = NO_CONTEXT
+        found[batch.with_last_turn_as_reference.counts == 0] = NO_CONTEXT
         return found
 
     def rows(self, batch: Batch) -> Floats:
-        return super().rows(batch.asked if self._of_query else batch)
+        return super().rows(batch.with_last_turn_as_reference if self._of_query else batch)
 
     def pool(self, vectors: Vectors, ids: Codes, starts: Ints) -> Vectors:
         from rejoinder.kernels.extremes import extremes

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.metrics.base import OverlapMetric, Reasons
 from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.metrics.embedding.vectors import Codes, Vectors, cosines, unit
+from rejoinder.metrics.metric import OverlapMetric, Reasons
 from rejoinder.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class KnownWords:
 class StaticMetric(OverlapMetric):
     """A similarity of the words of a reply with those of one reference."""
 
-    most_letters: ClassVar[int | None] = 2**18
+    max_characters: ClassVar[int | None] = 2**18
 
     vectors: str = "minilm"
     lower: bool = True
@@ -100,6 +100,10 @@ class StaticMetric(OverlapMetric):
             return f"{self.word_vectors.name}@{self.word_vectors.digest}"
         return super()._signed(key)
 
+    def languages(self) -> dict[str, frozenset[str]]:
+        known = self.word_vectors.languages
+        return {} if known is None else {f"the word vectors {self.word_vectors.name}": known}
+
     def known(self, batch: Batch) -> KnownWords:
         """The known words of the batch's texts, looked up once for all metrics that ask."""
         return batch.table.once(
@@ -115,7 +119,7 @@ class StaticMetric(OverlapMetric):
         return np.asarray(self.known(batch).counts[batch.reference] > 0)
 
     def rows(self, batch: Batch) -> Floats:
-        return super().rows(batch.only(self._readable(batch)))
+        return super().rows(batch.keep_references(self._readable(batch)))
 
     def stats(self, batch: Batch) -> Floats:
         """The similarity, known shares of reply and reference, 1, and what else compare gives."""

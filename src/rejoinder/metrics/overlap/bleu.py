@@ -33,8 +33,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import OverlapMetric, check_range
 from rejoinder.metrics.batch import Batch, Floats, Ints
+from rejoinder.metrics.metric import OverlapMetric, check_range
 from rejoinder.spec import Spec
 
 SMOOTHING = {"none": 0.0, "epsilon": 0.1, "add-k": 1.0, "nist": 2.0}

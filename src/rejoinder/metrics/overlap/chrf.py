@@ -29,9 +29,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import ItemMetric, check_range
 from rejoinder.metrics.batch import Batch, Floats
-from rejoinder.text.tokenizers.base import Tokenizer
+from rejoinder.metrics.metric import ItemMetric, check_range
+from rejoinder.text.tokenizers.tokenizer import Tokenizer
 from rejoinder.text.tokens import Tokens
 
 PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")

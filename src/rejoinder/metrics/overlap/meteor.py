@@ -42,8 +42,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import MissingExtra
-from rejoinder.metrics.base import OverlapMetric, check_range
 from rejoinder.metrics.batch import Batch, Floats, Ints
+from rejoinder.metrics.metric import OverlapMetric, check_range
 from rejoinder.spec import did_you_mean
 
 SYNONYMS = ("none", "wordnet")

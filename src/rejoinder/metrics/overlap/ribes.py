@@ -36,8 +36,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import OverlapMetric, check_range
 from rejoinder.metrics.batch import Batch, Floats
+from rejoinder.metrics.metric import OverlapMetric, check_range
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,8 +26,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import OverlapMetric
 from rejoinder.metrics.batch import Batch, Floats
+from rejoinder.metrics.metric import OverlapMetric
 
 NORMS = ("longer", "reference")
 

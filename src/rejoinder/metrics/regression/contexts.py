@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from rejoinder.metrics.base import ItemMetric, Reasons
 from rejoinder.metrics.batch import Batch, Floats, Ints
+from rejoinder.metrics.metric import ItemMetric, Reasons
 from rejoinder.metrics.regression.similarity import similarities, unset
 
 MOST = 1 << 19

@@ -9,31 +9,30 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import (
+from rejoinder.metrics.batch import Batch, Floats, Ints
+from rejoinder.metrics.metric import (
     NO_REFERENCES,
     ONLY_BAD_REFERENCES,
     ItemMetric,
     Reasons,
     WholeItemMetric,
+    nested_default,
 )
-from rejoinder.metrics.batch import Batch, Floats, Ints
-from rejoinder.metrics.inner import inner_metric, signed_inner
 from rejoinder.metrics.regression.contexts import Context, contexts, given_weights
 from rejoinder.metrics.regression.similarity import unset
 from rejoinder.progress import Progress
-from rejoinder.spec import Spec
 
 if TYPE_CHECKING:
-    from rejoinder.metrics.sitting import Scored, Sitting
+    from rejoinder.metrics.scoring_context import BatchScores, ScoringContext
 
 NO_OTHER = "no reference but the reply itself"
 NO_SCORE = "a reference has no weight, which says how good it is"
-METRICS = ("d", "d2", "d3", "d4")
+
+SIGNED_WER = nested_default("wer(signed=true)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,18 +41,22 @@ class Estimator(WholeItemMetric):
 
     needs: ClassVar[frozenset[str]] = frozenset({"references", "weights"})
 
-    d: Spec = Spec("wer", (("signed", True),))
-    d2: Spec | None = None
-    d3: Spec | None = None
-    d4: Spec | None = None
+    nested: ClassVar[tuple[str, ...]] = ("d", "d2", "d3", "d4")
+
+    d: ItemMetric = SIGNED_WER
+    d2: ItemMetric | None = None
+    d3: ItemMetric | None = None
+    d4: ItemMetric | None = None
     loo: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key, metric in self._named.items():
-            if "references" not in metric.needs or metric.whole_set:
+        for key in self.nested:
+            if (metric := getattr(self, key)) is None:
+                continue
+            if "references" not in metric.needs or metric.needs_whole_set:
                 raise ValueError(f"{key}={metric} does not compare a reply with one reference")
-            if metric.lacking() or getattr(metric, "evaluator", None) is not None:
+            if metric.missing_requirement() or getattr(metric, "evaluator", None) is not None:
                 raise ValueError(f"{key}={metric} can't have an evaluator inside {self.name}")
             if not metric.higher_is_better:
                 raise ValueError(f"{key}={metric} is no similarity: less of it is better")
@@ -62,43 +65,36 @@ class Estimator(WholeItemMetric):
         far = max(metric.tolerance for metric in self.metrics)
         object.__setattr__(self, "tolerance", max(self.tolerance, far))
 
-    @cached_property
-    def _named(self) -> dict[str, ItemMetric]:
-        given = {key: getattr(self, key) for key in METRICS}
-        return {key: inner_metric(key, spec) for key, spec in given.items() if spec is not None}
-
     @property
     def metrics(self) -> list[ItemMetric]:
         """The metrics whose values are the similarities."""
-        return list(self._named.values())
+        return [m for m in (self.d, self.d2, self.d3, self.d4) if m is not None]
 
     def notes(self) -> list[str]:
         return [note for metric in self.metrics for note in metric.notes()]
 
-    def _signed(self, key: str) -> str:
-        if key in METRICS:
-            return signed_inner(self._named[key]) if key in self._named else "none"
-        return super()._signed(key)
+    def languages(self) -> dict[str, frozenset[str]]:
+        return {who: codes for m in self.metrics for who, codes in m.languages().items()}
 
-    def judge(self, sitting: Sitting) -> Scored:
-        from rejoinder.metrics.sitting import laid_out
+    def score(self, scoring: ScoringContext) -> BatchScores:
+        from rejoinder.metrics.scoring_context import batch_scores
 
-        batch = sitting.batch.present()
+        batch = scoring.batch.without_blank_references()
         values, reasons = np.full(len(batch), np.nan), np.full(len(batch), None, object)
         reasons[batch.counts == 0] = NO_REFERENCES
         if "weights" in self.needs:
             weight = given_weights(batch)
         else:
-            batch = batch.positive()
+            batch = batch.with_positive_references()
             weight = batch.weight
             reasons[unset(reasons) & (batch.counts == 0)] = ONLY_BAD_REFERENCES
         every = contexts(batch, weight, self.metrics)
-        if sitting.on_progress is not None:
-            every = _told(every, len(batch), sitting.on_progress)
+        if scoring.on_progress is not None:
+            every = _told(every, len(batch), scoring.on_progress)
         self.estimate(batch, every, values, reasons)
         keep = np.flatnonzero(unset(reasons))
         rows = np.column_stack([values[keep], np.ones(len(keep))])
-        return laid_out(self, batch, rows, keep, reasons)
+        return batch_scores(self, batch, rows, keep, reasons)
 
     @abstractmethod
     def estimate(
@@ -120,15 +116,15 @@ class Estimator(WholeItemMetric):
         return known
 
     def reasons(self, batch: Batch) -> Reasons:
-        from rejoinder.metrics.sitting import Sitting
+        from rejoinder.metrics.scoring_context import ScoringContext
 
-        return self.judge(Sitting(batch)).reasons
+        return self.score(ScoringContext(batch)).reasons
 
     def stats(self, batch: Batch) -> Floats:
         """The estimate, and 1."""
-        from rejoinder.metrics.sitting import Sitting
+        from rejoinder.metrics.scoring_context import ScoringContext
 
-        return self.judge(Sitting(batch)).rows
+        return self.score(ScoringContext(batch)).rows
 
 
 def _told(every: Iterable[Context], total: int, on_progress: Progress) -> Iterator[Context]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rejoinder.metrics.base import Reasons, check_range
 from rejoinder.metrics.batch import Batch, Floats, Ints
+from rejoinder.metrics.metric import Reasons, check_range
 from rejoinder.metrics.regression.contexts import Context
 from rejoinder.metrics.regression.estimator import Estimator
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.metrics.base import ItemMetric, Reasons
 from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.metrics.embedding.sentence import SentenceCosine
-from rejoinder.metrics.sitting import score_batch
+from rejoinder.metrics.metric import ItemMetric, Reasons
+from rejoinder.metrics.scoring_context import score_batch
 
 Flags = NDArray[np.bool_]
 Block = tuple[Ints, Ints]
@@ -50,7 +50,7 @@ def _pairs(batch: Batch, blocks: Sequence[Block]) -> Batch:
     reference = np.concatenate([np.tile(known, len(texts)) for texts, known in blocks])
     many = len(reply)
     first = np.arange(many + 1, dtype=np.int64)
-    return Batch.laid_out([batch.items[0]] * many, batch.table, reply, reference, first)
+    return Batch.from_arrays([batch.items[0]] * many, batch.table, reply, reference, first)
 
 
 def _cosines(metric: SentenceCosine, batch: Batch, blocks: Sequence[Block]) -> list[Found]:

@@ -41,8 +41,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import Reasons, check_range
 from rejoinder.metrics.batch import Batch, Floats, Ints
+from rejoinder.metrics.metric import Reasons, check_range
 from rejoinder.metrics.regression.contexts import Context
 from rejoinder.metrics.regression.estimator import NO_SCORE, Estimator
 from rejoinder.metrics.regression.own import FEWEST, Own
@@ -76,7 +76,7 @@ class Svr(Estimator):
         check_range("least", self.least, 1, MOST)
 
     @property
-    def whole_set(self) -> bool:
+    def needs_whole_set(self) -> bool:
         return self.share != "never"
 
     @property
@@ -91,7 +91,7 @@ class Svr(Estimator):
     def estimate(
         self, batch: Batch, every: Iterable[Context], values: Floats, reasons: Reasons
     ) -> None:
-        shared = Shared(batch.table.texts, self._own) if self.whole_set else None
+        shared = Shared(batch.table.texts, self._own) if self.needs_whole_set else None
         for context in every:
             seen = self._seen(context, reasons)
             if self.share != "always":

@@ -1,12 +1,12 @@
-"""``unreferenced``: the scorer's word, and what it can't be asked."""
+"""``unreferenced``: scores by hand, and items that cannot be scored."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from scoring import score
 
-import rejoinder
 from evaluators import make_evaluator, open_small
 from rejoinder.evaluator import Evaluator
 from rejoinder.items import Item, Reference
@@ -25,7 +25,7 @@ def test_scores_by_hand(evaluator: Evaluator) -> None:
         Item("4", "no", context=[" "]),
         Item("5", "no"),
     ]
-    found = rejoinder.score(items, "unreferenced", evaluator=evaluator.path)["unreferenced"]
+    found = score(items, "unreferenced", evaluator)
     # (1 + words shared) / (2 + words), see CountingScorer
     assert found.values[:3] == pytest.approx([3 / 5, 1 / 3, 0.0])
     assert found.unscored == {"4": "no context", "5": "no context"}

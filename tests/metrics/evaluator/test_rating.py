@@ -1,20 +1,19 @@
-"""``rating``: the rater's word on the reply itself."""
+"""``rating``: how the rater rates the reply itself."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from scoring import score
 
-import rejoinder
 from evaluators import make_evaluator, open_small
 from rejoinder.evaluator.rating import NO_RATER
 from rejoinder.items import Item, Reference
-from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.batch import Batch
-from rejoinder.metrics.learned.rating import NONE_GOOD
-from rejoinder.metrics.sitting import Scored, Sitting
-from rejoinder.spec import Spec
+from rejoinder.metrics.evaluator.rating import NO_GOOD_REFERENCE
+from rejoinder.metrics.metric import ItemMetric, make_metric
+from rejoinder.metrics.scoring_context import BatchScores, ScoringContext
 
 CHEESE = ["do you like cheese"]
 ITEMS = [
@@ -30,28 +29,28 @@ ITEMS = [
 def test_ratings_by_hand(tmp_path: Path) -> None:
     """2 · (1 + words shared) / (2 + words) - 1, see CountingRater; a mean over references."""
     evaluator = open_small(make_evaluator(tmp_path / "small"))
-    found = rejoinder.score(ITEMS, "rating", evaluator=evaluator.path)["rating"]
+    found = score(ITEMS, "rating", evaluator)
     # 1: 2 · 4/5 - 1 = .6; 2: (2 · 1/3 - 1 + 2 · 2/3 - 1) / 2 = 0
     assert found.values[:3] == pytest.approx([0.6, 0.0, -1.0])
-    assert found.unscored == {"4": NONE_GOOD, "5": "no context", "6": NONE_GOOD}
+    assert found.unscored == {"4": NO_GOOD_REFERENCE, "5": "no context", "6": NO_GOOD_REFERENCE}
     assert evaluator.rater is not None
     assert all(turns == [] for _, _, turns, _ in evaluator.rater.asked)  # type: ignore[attr-defined]
 
 
-def test_an_evaluator_without_rater_can_not_be_asked(tmp_path: Path) -> None:
+def test_an_evaluator_without_rater_scores_nothing(tmp_path: Path) -> None:
     evaluator = open_small(make_evaluator(tmp_path / "small", rater=False))
-    found = rejoinder.score(ITEMS, "rating", evaluator=evaluator.path)["rating"]
+    found = score(ITEMS, "rating", evaluator)
     assert set(found.unscored.values()) == {NO_RATER}
 
 
-def test_it_tells_how_well_the_logs_cover_the_context(tmp_path: Path) -> None:
+def test_metrics_share_one_expansion(tmp_path: Path) -> None:
     evaluator = open_small(make_evaluator(tmp_path / "small"))
-    sitting = Sitting(Batch.of(ITEMS))
+    scoring = ScoringContext(Batch.of(ITEMS))
 
-    def scored(name: str) -> Scored:
-        metric = make_metric(Spec(name, (("evaluator", str(evaluator.path)),)))
+    def scored(name: str) -> BatchScores:
+        metric = make_metric(name, evaluator=evaluator)
         assert isinstance(metric, ItemMetric)
-        return sitting.score(metric)
+        return scoring.score(metric)
 
     rating, unreferenced = scored("rating"), scored("unreferenced")
     assert rating.expansion is not None

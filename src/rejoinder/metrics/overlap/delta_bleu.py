@@ -33,8 +33,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from rejoinder.metrics.base import ONLY_BAD_REFERENCES, Reasons
 from rejoinder.metrics.batch import Batch, Floats
+from rejoinder.metrics.metric import ONLY_BAD_REFERENCES, Reasons
 from rejoinder.metrics.overlap.bleu import Bleu
 from rejoinder.metrics.pooling import averaged
 
@@ -75,5 +75,5 @@ class DeltaBleu(Bleu):
 
     def reasons(self, batch: Batch) -> Reasons:
         found = super().reasons(batch)
-        found[(batch.counts > 0) & (batch.heaviest <= 0)] = ONLY_BAD_REFERENCES
+        found[(batch.counts > 0) & (batch.max_weight <= 0)] = ONLY_BAD_REFERENCES
         return found

@@ -1,23 +1,22 @@
-"""``vbleu``, ``vbertscore`` and ``expanded``: metrics over what an evaluator adds."""
+"""``vbleu``, ``vbertscore`` and ``expanded``: metrics over references that an evaluator adds."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
+from scoring import score
 
-import rejoinder
 from evaluators import make_evaluator, open_small
 from rejoinder.errors import UsageError
 from rejoinder.evaluator import Evaluator, open_evaluator
-from rejoinder.items import Item
-from rejoinder.metrics.base import ItemMetric, make_metric
+from rejoinder.items import Item, Reference
 from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.metric import ItemMetric, make_metric
+from rejoinder.metrics.metric_set import make_metrics
 from rejoinder.metrics.records import item_scores
-from rejoinder.metrics.request import requests
-from rejoinder.verbs import load
 
 ITEMS = [
     Item("1", "here you go", context=["hi", "some more cheese"], system="a"),
@@ -28,13 +27,12 @@ ITEMS = [
 ]
 
 
-def with_references(items: list[Item]) -> list[dict[str, Any]]:
-    known = {"1": ["here we are", {"text": "no", "weight": -0.5}], "3": ["here you are"]}
-    return [
-        {"id": i.id, "response": i.response, "context": i.context, "system": i.system}
-        | {"references": known.get(i.id, [])}
-        for i in items
-    ]
+def with_references(items: list[Item]) -> list[Item]:
+    known = {
+        "1": [Reference("here we are"), Reference("no", weight=-0.5)],
+        "3": [Reference("here you are")],
+    }
+    return [msgspec.structs.replace(i, references=known.get(i.id, [])) for i in items]
 
 
 @pytest.fixture
@@ -43,9 +41,8 @@ def evaluator(tmp_path: Path) -> Evaluator:
 
 
 def metric_of(spec: str, evaluator: Evaluator) -> ItemMetric:
-    (request,) = requests([spec], evaluator=str(evaluator.path)).items
-    assert isinstance(request.metric, ItemMetric)
-    return request.metric
+    (metric,) = make_metrics(spec, evaluator=evaluator).item_metrics
+    return metric
 
 
 @pytest.mark.parametrize(
@@ -61,22 +58,26 @@ def metric_of(spec: str, evaluator: Evaluator) -> ItemMetric:
         ("expanded", "sentence-cosine"),
     ],
 )
-def test_the_same_as_expanding_first(evaluator: Evaluator, spec: str, plain: str) -> None:
-    items = list(load(with_references(ITEMS)))
-    within = rejoinder.score(items, spec, evaluator=evaluator.path, resamples=100)[spec]
+def test_the_evaluator_inside_gives_the_same_as_expanding_first(
+    evaluator: Evaluator, spec: str, plain: str
+) -> None:
+    items = with_references(ITEMS)
+    within = score(items, spec, evaluator)
     expanded = evaluator.expand(items)
-    apart = rejoinder.score(expanded, plain, resamples=100)[plain]
+    apart = score(expanded, plain)
     np.testing.assert_allclose(within.values, apart.values, atol=1e-5)
     assert within.unscored == apart.unscored
-    assert within.corpus["a"].value == pytest.approx(apart.corpus["a"].value, abs=1e-5)
+    corpora = within.corpus["a"], apart.corpus["a"]
+    assert corpora[0] is not None
+    assert corpora[1] is not None
+    assert corpora[0].value == pytest.approx(corpora[1].value, abs=1e-5)
     assert np.isfinite(within.values[:3]).all()
     assert within.unscored["4"] == "no references"
 
 
 def test_metrics_without_an_evaluator_see_the_file_only(evaluator: Evaluator) -> None:
-    found = rejoinder.score(ITEMS, ["vbleu", "delta-bleu"], evaluator=evaluator.path, resamples=100)
-    assert len(found["delta-bleu"].unscored) == 5
-    assert found["vbleu"].unscored.keys() == {"3", "4"}
+    assert len(score(ITEMS, "delta-bleu", evaluator).unscored) == 5
+    assert score(ITEMS, "vbleu", evaluator).unscored.keys() == {"3", "4"}
 
 
 def test_an_expansion_is_made_once_for_all_metrics(
@@ -88,17 +89,16 @@ def test_an_expansion_is_made_once_for_all_metrics(
         Evaluator, "expansion", lambda *a, **kw: made.append(a) or original(*a, **kw)
     )
     specs = ["vbleu", "vbleu(n=1)", "expanded(d=bleu)", "unreferenced", "vbleu(n=3,k=3)"]
-    asked = requests(specs, evaluator=str(evaluator.path))
-    list(evaluate(ITEMS, asked.item_metrics))
+    metrics = make_metrics(specs, evaluator=evaluator)
+    list(evaluate(ITEMS, metrics.item_metrics))
     assert len(made) == 1
-    list(evaluate(ITEMS, requests(["vbleu(k=1)"], evaluator=str(evaluator.path)).item_metrics))
+    list(evaluate(ITEMS, make_metrics(["vbleu(k=1)"], evaluator=evaluator).item_metrics))
     assert len(made) == 2
 
 
 def test_leaks_of_the_whole_set_whatever_the_batches(evaluator: Evaluator) -> None:
     """The second item has the utterance of the pair that is nearest to the first one."""
-    known = list(load(with_references(ITEMS[:1])))
-    items = [*known, Item("9", "x", context=["More cheese, please"])]
+    items = [*with_references(ITEMS[:1]), Item("9", "x", context=["More cheese, please"])]
     metric = metric_of("vbleu", evaluator)
     together = [r.values for _, (r,) in evaluate(items, [metric])]
     apart = [r.values for _, (r,) in evaluate(iter(items), [metric], batch_size=1)]
@@ -107,10 +107,10 @@ def test_leaks_of_the_whole_set_whatever_the_batches(evaluator: Evaluator) -> No
     assert alone[1][0].values[0] > together[0][0]
 
 
-def test_scores_tell_the_coverage(evaluator: Evaluator) -> None:
-    asked = requests(["vbleu", "bleu"], evaluator=str(evaluator.path))
-    for items, results in evaluate(ITEMS, asked.item_metrics):
-        lines = item_scores(asked.items, items, results, parts=False)
+def test_scores_come_with_the_coverage(evaluator: Evaluator) -> None:
+    metrics = make_metrics(["vbleu", "bleu"], evaluator=evaluator)
+    for items, results in evaluate(ITEMS, metrics.item_metrics):
+        lines = item_scores(metrics.labels, items, results, parts=False)
     by_id = {(line.id, line.metric): line.coverage for line in lines}
     assert by_id["1", "vbleu"] is not None
     assert by_id["1", "vbleu"]["nearest"] > 0
@@ -119,7 +119,7 @@ def test_scores_tell_the_coverage(evaluator: Evaluator) -> None:
 
 
 def test_signatures_name_the_evaluator_not_its_path(evaluator: Evaluator) -> None:
-    for spec in ("vbleu", "expanded(d=bleu)", "unreferenced", "ruber(ref=vbleu,norm=set)"):
+    for spec in ("vbleu", "expanded(d=bleu)", "unreferenced", "ruber(ref=vbleu)"):
         signature = metric_of(spec, evaluator).signature()
         assert f"evaluator:{evaluator}" in signature
         assert str(evaluator.path) not in signature
@@ -129,27 +129,37 @@ def test_signatures_name_the_evaluator_not_its_path(evaluator: Evaluator) -> Non
 
 
 def test_labels_stay_as_the_user_wrote_them(evaluator: Evaluator) -> None:
-    specs = ["vbleu", "expanded(d=bleu)", "ruber(ref=vbleu,norm=set)", "bleu"]
-    asked = requests(specs, evaluator=str(evaluator.path))
-    assert [request.label for request in asked.items] == specs
+    specs = ["vbleu", "expanded(d=bleu)", "ruber(ref=vbleu)", "bleu"]
+    metrics = make_metrics(specs, evaluator=evaluator)
+    assert list(metrics.labels.values()) == specs
 
 
 def test_a_spec_may_name_an_evaluator_of_its_own(evaluator: Evaluator, tmp_path: Path) -> None:
     other = open_evaluator(make_evaluator(tmp_path / "other", k=1))
-    asked = requests(["vbleu", f'vbleu(evaluator="{other.path}")'], evaluator=str(evaluator.path))
-    assert [m.evaluators() for m in asked.item_metrics] == [[evaluator], [other]]
+    metrics = make_metrics(["vbleu", f'vbleu(evaluator="{other.path}")'], evaluator=evaluator)
+    assert [m.evaluators() for m in metrics.item_metrics] == [[evaluator], [other]]
 
 
-@pytest.mark.parametrize("spec", ["unreferenced", "expanded(d=bleu)", "ruber", "ruber(norm=set)"])
-def test_without_an_evaluator_it_is_told_how_to_get_one(spec: str) -> None:
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "unreferenced",
+        "expanded(d=bleu)",
+        "rejoinder",
+        "rejoinder(norm=set)",
+        "ruber",
+        "ruber(norm=fixed)",
+    ],
+)
+def test_a_missing_evaluator_is_explained(spec: str) -> None:
     with pytest.raises(UsageError, match=r"rejoinder fit LOGS.*--evaluator evaluator/"):
-        requests([spec])
-    assert requests([spec], ready=False).items
+        make_metrics([spec])
+    assert len(make_metrics([spec], ready=False)) == 1
 
 
-def test_all_that_is_lacking_is_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(UsageError) as error:
-        requests(["unreferenced", "bleu(x=3)", "expanded"])
+        make_metrics(["unreferenced", "bleu(x=3)", "expanded"])
     assert len(error.value.messages) == 3
 
 
@@ -157,15 +167,15 @@ def test_all_that_is_lacking_is_told_at_once() -> None:
     ("spec", "said"),
     [
         ("expanded(d=unreferenced)", "is not a metric over the references"),
-        ('expanded(d=vbleu(evaluator="x"))', "an evaluator is given to expanded itself"),
-        ("expanded(d=distinct)", "judges sets of replies"),
+        ('expanded(d=vbleu(evaluator="x"))', "the evaluator is a parameter of expanded itself"),
+        ("expanded(d=distinct)", "scores sets of replies"),
         ('recall(d=vbleu(evaluator="x"))', "can't have an evaluator"),
         ("recall(d=expanded)", "can't have an evaluator"),
         ("vbleu(k=0)", "k=0 is not from 1"),
         ("unreferenced(refs=mean)", "no parameter 'refs'"),
     ],
 )
-def test_what_makes_no_sense_is_refused(spec: str, said: str) -> None:
+def test_wrong_specs_are_refused(spec: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         make_metric(spec)
 
@@ -173,22 +183,10 @@ def test_what_makes_no_sense_is_refused(spec: str, said: str) -> None:
 def test_the_language_is_that_of_the_evaluator(tmp_path: Path) -> None:
     rows = [([], "今日は いい 天気", "そう です ね")]
     folder = make_evaluator(tmp_path / "ja", rows, by="bm25(tok=ja-mecab)", language="ja")
-    asked = requests(["bleu", "vbleu"], evaluator=str(folder))
-    assert [str(metric.tok) for metric in asked.item_metrics] == ["ja-mecab"] * 2  # type: ignore[attr-defined]
-    assert [request.label for request in asked.items] == ["bleu", "vbleu"]
-    given = requests(["bleu"], "en", str(folder))
-    assert [str(metric.tok) for metric in given.item_metrics] == ["13a"]  # type: ignore[attr-defined]
-    zh = requests(["bleu"], "zh", str(folder))
-    assert [request.label for request in zh.items] == ["bleu(tok=zh-jieba)"]
-
-
-def test_the_functions_of_the_package_ask_it_too(evaluator: Evaluator) -> None:
-    items = [
-        Item(f"{i}{system}", f"{reply} {i}", context=[turn], system=system, ratings=float(i + rank))
-        for i, turn in enumerate(["some more cheese", "no cheese", "where is it", "what music"])
-        for rank, (system, reply) in enumerate({"a": "here you", "b": "no", "c": "yes"}.items())
-    ]
-    found = rejoinder.agreement(items, "unreferenced", evaluator=evaluator.path, resamples=100)
-    assert {third.by for third in found.by_coverage} == {"nearest"}  # bm25 has no vectors
-    (ranking,) = rejoinder.compare(items, "unreferenced", evaluator=str(evaluator.path))
-    assert ranking.metric.evaluators() == [evaluator]
+    metrics = make_metrics(["bleu", "vbleu"], evaluator=str(folder))
+    assert [str(metric.tok) for metric in metrics.item_metrics] == ["ja-mecab"] * 2  # type: ignore[attr-defined]
+    assert list(metrics.labels.values()) == ["bleu", "vbleu"]
+    english = make_metrics(["bleu"], "en", str(folder))
+    assert [str(metric.tok) for metric in english.item_metrics] == ["13a"]  # type: ignore[attr-defined]
+    zh = make_metrics(["bleu"], "zh", str(folder))
+    assert list(zh.labels.values()) == ["bleu(tok=zh-jieba)"]

@@ -1,4 +1,4 @@
-"""``vcosine``: cosines to references, less what is in doubt of them, by hand."""
+"""``vcosine``: cosines to references less penalties, by hand."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scoring
 
-import rejoinder
 from evaluators import make_evaluator, open_small
 from rejoinder.errors import UsageError
 from rejoinder.evaluator import Evaluator
@@ -37,11 +37,10 @@ def item(reply: str, *references: Reference, context: list[str] | None = None) -
 
 
 def score(spec: str, evaluator: Evaluator, *items: Item) -> list[float]:
-    found = rejoinder.score(items, spec, evaluator=evaluator.path, resamples=100)[spec]
-    return [float(value) for value in found.values]
+    return [float(value) for value in scoring.score(items, spec, evaluator).values]
 
 
-def test_given_references_have_no_discount(evaluator: Evaluator) -> None:
+def test_references_of_the_item_have_no_penalty(evaluator: Evaluator) -> None:
     """cos 60° and cos 90°: log(exp(15 · .5) + exp(0)) / 15."""
     references = Reference("there"), Reference("where")
     soft = math.log(math.exp(7.5) + 1) / 15
@@ -49,9 +48,9 @@ def test_given_references_have_no_discount(evaluator: Evaluator) -> None:
     assert score("vcosine(refs=max)", evaluator, item("here", *references)) == pytest.approx([0.5])
 
 
-def test_discounts(evaluator: Evaluator) -> None:
-    """Found by a similarity of .6, with a rating of .5: 1 - .2 - .1 · .4 - .1 · .5 = .71, which is
-    better than cos 60°; one that is farther or worse can lose against it."""
+def test_penalties_of_retrieved_references(evaluator: Evaluator) -> None:
+    """Similarity of contexts .6, rating .5: 1 - .2 - .1 · .4 - .1 · .5 = .71, more than cos 60°; a
+    less similar or worse one is less."""
     near = Reference("here", weight=0.5, source="retrieved", score=0.6)
     given = Reference("there")
     assert score("vcosine", evaluator, item("here", near)) == pytest.approx([0.71])
@@ -59,16 +58,16 @@ def test_discounts(evaluator: Evaluator) -> None:
     soft = math.log(math.exp(15 * 0.71) + math.exp(15 * 0.5)) / 15
     assert score("vcosine", evaluator, both) == pytest.approx([soft])
     assert score("vcosine(refs=max)", evaluator, both) == pytest.approx([0.71])
-    found = score("vcosine(refs=max,far=0.6,doubt=0.4)", evaluator, both)
+    found = score("vcosine(refs=max,distance_penalty=0.6,rating_penalty=0.4)", evaluator, both)
     assert found == pytest.approx([0.5])  # 1 - .2 - .24 - .2 = .36
     found = score("vcosine(refs=mean)", evaluator, both)
     assert found == pytest.approx([0.605])
-    found = score("vcosine(refs=max,found=0)", evaluator, both)
+    found = score("vcosine(refs=max,retrieved_penalty=0)", evaluator, both)
     assert found == pytest.approx([0.91])
 
 
-def test_what_has_no_similarity_is_not_far(evaluator: Evaluator) -> None:
-    """BM25's similarities have no bound; a score that something else gave is none."""
+def test_unknown_and_unbounded_similarities_cost_nothing(evaluator: Evaluator) -> None:
+    """BM25's similarities are unbounded; scores of other sources are not similarities."""
     for value, reference in (
         (0.8, Reference("here", source="retrieved", score=17.0)),
         (0.8, Reference("here", source="retrieved")),
@@ -85,18 +84,18 @@ def test_bad_references_are_left_out(evaluator: Evaluator) -> None:
     )
     found = Reference("here", weight=-0.1, source="retrieved", score=1.0)  # a rating may err
     assert score("vcosine", evaluator, item("here", found)) == pytest.approx([1 - 0.2 - 0.1 * 1.1])
-    parrot = Reference("here", weight=-0.1, source="parrot")  # what was said is no answer to it
+    parrot = Reference("here", weight=-0.1, source="parrot")  # the last turn is no answer to itself
     assert score("vcosine", evaluator, item("here", parrot, Reference("there"))) == pytest.approx(
         [0.5]
     )
-    found = rejoinder.score([item("here", bad)], "vcosine", evaluator=evaluator.path, resamples=100)
-    assert found["vcosine"].unscored["1"] == "no reference has a weight above 0"
+    unscored = scoring.score([item("here", bad)], "vcosine", evaluator).unscored
+    assert unscored == {"1": "no reference has a weight above 0"}
 
 
 def test_retrieved_references_count(evaluator: Evaluator) -> None:
-    """The nearest two pairs by BM25 are those of cheese and of music. Both were said to something
-    else than the context, so the rater gives what replies share: "yes i do" with "yes i do well",
-    2 · (1 + 3) / (2 + 3) - 1 = .6, and "no not really" nothing: 2 · 1 / (2 + 3) - 1 = -.6."""
+    """The nearest two pairs by BM25 are those of cheese and of music. Both have other contexts, so
+    the rater counts shared words: "yes i do" with "yes i do well", 2 · (1 + 3) / (2 + 3) - 1 = .6,
+    and "no not really" none: 2 · 1 / (2 + 3) - 1 = -.6."""
     ANGLES["yes i do well"] = 90
     asked = item("here", Reference("yes i do well"), context=CHEESE)
     values = 0.0, 1 - 0.2 - 0.1 * (1 - 0.6), 0.5 - 0.2 - 0.1 * (1 + 0.6)
@@ -104,15 +103,15 @@ def test_retrieved_references_count(evaluator: Evaluator) -> None:
     assert score("vcosine", evaluator, asked) == pytest.approx([soft])
 
 
-def test_what_has_no_vector(evaluator: Evaluator) -> None:
-    """An unknown reply can't be judged, an unknown reference is as if it were not there."""
+def test_texts_without_a_vector(evaluator: Evaluator) -> None:
+    """A reply without a vector is unscored, a reference without one is left out."""
     asked = [
         Item("1", "hm", references=[Reference("here")]),
         Item("2", "here", references=[Reference("hm")]),
         Item("3", "here", references=[Reference("hm"), Reference("there")]),
         Item("4", " ", references=[Reference("here")]),
     ]
-    found = rejoinder.score(asked, "vcosine", evaluator=evaluator.path, resamples=100)["vcosine"]
+    found = scoring.score(asked, "vcosine", evaluator)
     assert found.unscored == {
         "1": "no word of the reply has a vector",
         "2": "no word of any reference has a vector",
@@ -120,16 +119,16 @@ def test_what_has_no_vector(evaluator: Evaluator) -> None:
     assert found.values[2:].tolist() == pytest.approx([0.5, 0.0])
 
 
-def test_what_it_needs(evaluator: Evaluator) -> None:
+def test_requirements_and_limits_of_parameters(evaluator: Evaluator) -> None:
     with pytest.raises(UsageError, match="needs an evaluator"):
-        rejoinder.score([item("here", Reference("here"))], "vcosine")
+        scoring.score([item("here", Reference("here"))], "vcosine")
     vars(evaluator)["encode"] = None
-    with pytest.raises(UsageError, match="has no vectors"):
+    with pytest.raises(UsageError, match="needs vectors, which its evaluator does not have"):
         score("vcosine", evaluator, item("here", Reference("here")))
     for spec, reason in (
-        ("vcosine(far=-1)", "far=-1"),
-        ("vcosine(doubt=3)", "doubt=3"),
-        ("vcosine(found=3)", "found=3"),
+        ("vcosine(distance_penalty=-1)", "distance_penalty=-1"),
+        ("vcosine(rating_penalty=3)", "rating_penalty=3"),
+        ("vcosine(retrieved_penalty=3)", "retrieved_penalty=3"),
         ("vcosine(refs=soft(b=0))", r"refs=soft\(0\)"),
         ("vcosine(refs=soft(b=true))", r"refs=soft\(b=true\)"),
         ("vcosine(refs=soft)", "refs=soft is not max, mean, top"),

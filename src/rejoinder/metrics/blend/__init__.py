@@ -1,1 +1,0 @@
-"""Metrics made of other metrics."""

@@ -1,0 +1,1 @@
+"""Metrics that use an evaluator fitted to dialogue logs."""

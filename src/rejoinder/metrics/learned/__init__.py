@@ -1,1 +1,0 @@
-"""Metrics that were learned from logs."""

@@ -1,1 +1,0 @@
-"""Metrics that read the weights of references."""

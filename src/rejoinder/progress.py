@@ -1,6 +1,6 @@
-"""How work tells how far it is: a function that is called with how many of how many are done.
+"""Report progress: work calls a function with the number of units done and their total.
 
-Whoever starts the work decides what that looks like; the work itself prints nothing.
+The caller decides how progress is shown; the work itself prints nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ Progress = Callable[[int, int], None]
 
 
 def part_of(on_progress: Progress | None, before: int, total: int) -> Progress | None:
-    """For a part of the work, behind ``before``: what it tells is told as progress of the whole.
+    """Return a callback for a part of the work that starts after ``before`` of ``total`` units.
 
     >>> part_of(lambda done, total: print(f"{done} of {total}"), 20, 100)(5, 10)
     25 of 100
@@ -22,7 +22,7 @@ def part_of(on_progress: Progress | None, before: int, total: int) -> Progress |
 
 
 def pass_of(on_progress: Progress | None, number: int, passes: int) -> Progress | None:
-    """For one of several passes over the same: all of them together are the whole.
+    """Return a callback for pass ``number`` (from 0) of several passes over the same units.
 
     >>> pass_of(lambda done, total: print(f"{done} of {total}"), 1, 2)(5, 10)
     7 of 10

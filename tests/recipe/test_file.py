@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -29,15 +30,15 @@ retriever = "vectors(vectors=\\"${work}/glove\\")"
 [[steps]]
 name = "vectors"
 run = ["train", "vectors", "${folder}/pairs.parquet", "--share", "${share}", "-o", "${work}/glove"]
-reads = ["${folder}/pairs.parquet"]
-makes = ["${work}/glove"]
+inputs = ["${folder}/pairs.parquet"]
+outputs = ["${work}/glove"]
 
 [[steps]]
 name = "expand-${row}"
 each = "rows"
 run = ["expand", "--retriever", "${retriever}", "--k", "${k}", "--fast=${fast}",
        "-o", "${work}/${row}.jsonl"]
-makes = ["${work}/${row}.jsonl"]
+outputs = ["${work}/${row}.jsonl"]
 
 [[steps]]
 name = "meta-${row}"
@@ -70,7 +71,7 @@ def test_variables_and_lists_are_filled_in(tmp_path: Path) -> None:
     assert words.arguments[2:6] == ("bm25(on=both)", "--k", "15", "--fast=true")
     assert vectors.arguments[2] == 'vectors(vectors="w/glove")'
     assert meta.stdout == "w/words.json"
-    assert meta.makes == ("w/words.json",)
+    assert meta.outputs == ("w/words.json",)
     assert recipe.table is not None
     assert recipe.table.title == "Agreement at 15"
     assert recipe.table.rows == (("words", "w/words.json"), ("vectors", "w/vectors.json"))
@@ -87,10 +88,10 @@ def test_a_step_for_several_lists(tmp_path: Path) -> None:
 def test_what_earlier_steps_make_is_read(tmp_path: Path) -> None:
     """Named in the recipe or not, alone or inside a spec."""
     first, words, vectors, meta, _ = read(tmp_path, WHOLE).steps
-    assert first.reads == ("here/pairs.parquet",)
-    assert words.reads == ()
-    assert vectors.reads == ("w/glove",)
-    assert meta.reads == ("w/words.jsonl",)
+    assert first.inputs == ("here/pairs.parquet",)
+    assert words.inputs == ()
+    assert vectors.inputs == ("w/glove",)
+    assert meta.inputs == ("w/words.jsonl",)
 
 
 @pytest.mark.parametrize(
@@ -130,11 +131,11 @@ def test_a_missing_environment_variable_is_named(tmp_path: Path) -> None:
 
 
 def test_the_folder_of_the_recipe_is_a_variable(tmp_path: Path) -> None:
-    text = '[[steps]]\nname = "a"\nrun = ["ls", "${recipe}/x"]\nmakes = ["y"]\n'
+    text = '[[steps]]\nname = "a"\nrun = ["ls", "${recipe}/x"]\noutputs = ["y"]\n'
     assert read(tmp_path, text).steps[0].arguments == ("ls", f"{tmp_path}/x")
 
 
-STEP = '[[steps]]\nname = "a"\nrun = ["ls"]\nmakes = ["x"]\n'
+STEP = '[[steps]]\nname = "a"\nrun = ["ls"]\noutputs = ["x"]\n'
 
 
 @pytest.mark.parametrize(
@@ -143,16 +144,16 @@ STEP = '[[steps]]\nname = "a"\nrun = ["ls"]\nmakes = ["x"]\n'
         ("steps = ]", "broken TOML: .*line 1"),
         ("", "the field is missing: steps"),
         ("steps = []", "there is no step"),
-        (STEP.replace("makes", "mades"), "mades"),
+        (STEP.replace("outputs", "mades"), "mades"),
         (STEP.replace('"ls"', ""), "'run' is empty"),
-        (STEP.replace('makes = ["x"]', ""), "name the files that it makes"),
-        (STEP.replace('["x"]', '"x"'), "steps.*makes: expected a list"),
+        (STEP.replace('outputs = ["x"]', ""), "name its output files"),
+        (STEP.replace('["x"]', '"x"'), "steps.*outputs: expected a list"),
         (STEP.replace('"a"', '"a/b"'), "letters, digits"),
-        (STEP + 'stdout = "x.gz"\n', "not to x.gz"),
+        (STEP + 'stdout = "x.gz"\n', "choose another name than x.gz"),
         (STEP + 'each = "rows"\n', "no list 'rows'"),
         (STEP.replace('"ls"', '"${k}"'), r"unknown variable \$\{k\}: known: recipe, work"),
-        (STEP + STEP, "makes x, as 'a' does already; two steps are called 'a'"),
-        ("[variables]\nwork = 1\n" + STEP, "'work' is given by Rejoinder"),
+        (STEP + STEP, "x is already an output of 'a'; two steps are called 'a'"),
+        ("[variables]\nwork = 1\n" + STEP, "'work' is set by Rejoinder"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, text: str, complaint: str) -> None:
@@ -174,13 +175,13 @@ data = { environment = "REJOINDER_TEST_FOLDER", default = "" }
 [[steps]]
 name = "a"
 run = ["ls"]
-makes = ["x"]
+outputs = ["x"]
 
 [[steps]]
 name = "b"
 when = "${data}"
 run = ["ls", "${data}"]
-makes = ["y"]
+outputs = ["y"]
 """
     monkeypatch.delenv("REJOINDER_TEST_FOLDER", raising=False)
     assert [step.name for step in read(tmp_path, text).steps] == ["a"]
@@ -188,3 +189,48 @@ makes = ["y"]
     assert [step.arguments for step in read(tmp_path, text).steps] == [("ls",), ("ls", "there")]
     with pytest.raises(DataError, match=r"step 'b': unknown variable \$\{dat\}: did you mean"):
         read(tmp_path, text.replace('when = "${data}"', 'when = "${dat}"'))
+
+
+def in_step(text: str) -> str:
+    return STEP.replace('"ls"', text)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (in_step('"a\\u0000b"'), "step 'a': a text contains a NUL byte"),
+        (STEP + 'when = "\\u0000"', "a text contains a NUL byte"),
+        ("a\0b = 1", "broken TOML"),
+        ("a = " + "[" * 50_000, "broken TOML: nested too deeply"),
+        ("[variables]\na = 1" + "0" * 5_000, "broken TOML"),
+        ("a = " + "[" * 2**20, "has 1,048,580 bytes; expected 1,048,576 at most"),
+        (
+            "[variables]\nbig = '" + "x" * 90_000 + "'\n" + in_step('"${big}${big}"'),
+            "step 'a': a text is longer than 100,000 characters",
+        ),
+        (
+            "".join(f"[[lists.n]]\nn = {n}\n" for n in range(1_001))
+            + '[[steps]]\nname = "a-${n}"\neach = "n"\nrun = ["ls"]\noutputs = ["${n}"]\n',
+            "there are more than 1,000 steps",
+        ),
+    ],
+    ids=["NUL", "NUL in when", "raw NUL", "deep", "digits", "large", "growing", "many steps"],
+)
+def test_hostile_recipes_are_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(DataError, match=complaint) as error:
+        read(tmp_path, text)
+    assert len(str(error.value)) < 1_000
+
+
+def test_a_recipe_that_runs_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link.toml").symlink_to("recipe.toml")
+    for name in ("recipe.toml", "link.toml"):
+        with pytest.raises(DataError, match="step 'a': the recipe runs itself"):
+            read(tmp_path, in_step(f'"run", "--json", "${{recipe}}/{name}"'))
+
+
+def test_a_recipe_in_a_pipe_or_device_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (str(tmp_path / "pipe"), "/dev/zero", str(tmp_path)):
+        with pytest.raises(DataError, match="cannot be read: it is a"):
+            read_recipe(path, Path("w"))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from rejoinder.errors import UsageError
+from rejoinder.errors import DataError, ResourceError, UsageError
 from rejoinder.recipe import run as running
 from rejoinder.recipe.file import Recipe, Step
 from rejoinder.recipe.run import StepFailed, pending, run_recipe
@@ -149,14 +149,14 @@ def test_a_failed_step_is_not_done_though_its_file_is_there() -> None:
 
 
 def test_a_step_that_does_not_make_what_it_should() -> None:
-    with pytest.raises(StepFailed, match="step 'one' did not make w/one") as failure:
+    with pytest.raises(StepFailed, match="step 'one' did not write w/one") as failure:
         do(chain("pass"))
     assert failure.value.exit_code == 3
 
 
 def test_a_step_whose_input_is_not_there() -> None:
     Path("in").unlink()
-    with pytest.raises(StepFailed, match="step 'one' needs in, which is not there"):
+    with pytest.raises(StepFailed, match="step 'one' needs in, which does not exist"):
         do(chain())
 
 
@@ -170,7 +170,7 @@ def test_two_runs_do_not_share_a_folder() -> None:
     inside = [""]
 
     def start(step: Step, number: int) -> None:
-        with pytest.raises(UsageError, match="another run is working") as error:
+        with pytest.raises(ResourceError, match="another run is using") as error:
             do(chain())
         inside[0] = str(error.value)
 
@@ -226,13 +226,41 @@ running.run_recipe(Recipe("r", "", (one,), None), Path("w"),
         time.sleep(0.05)
     process.kill()
     process.wait(30)
-    with pytest.raises(UsageError, match="another run is working in this folder"):
+    with pytest.raises(ResourceError, match="another run is using this work folder"):
         do(chain())
     os.kill(int(pid.read_text()), signal.SIGKILL)
     while time.monotonic() < deadline:
         try:
             assert do(chain()) == ["one", "two"]
             break
-        except UsageError:
+        except ResourceError:
             time.sleep(0.05)
     assert Path("w/two").read_text() == "a!!\n"
+
+
+def test_recipes_that_run_each_other_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    see = f"import os; open('w/one', 'w').write(os.environ[{running.RUNNING!r}])"
+    assert do(Recipe("r.toml", "", (Step("one", (see,), ("w/one",), ()),), None)) == ["one"]
+    monkeypatch.setenv(running.RUNNING, Path("w/one").read_text())
+    with pytest.raises(UsageError, match="the recipe runs itself, which would never end"):
+        do(chain())
+    other = Recipe("other.toml", "", (Step("two", (see,), ("w/one",), ()),), None)
+    assert do(other) == ["two"]
+    home = os.getcwd()
+    assert Path("w/one").read_text() == f"{home}/r.toml{os.pathsep}{home}/other.toml"
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "pipe", "folder-with-a-pipe"])
+def test_an_input_without_an_end_is_refused(path: str) -> None:
+    os.mkfifo("pipe")
+    Path("folder-with-a-pipe").mkdir()
+    os.mkfifo("folder-with-a-pipe/pipe")
+    step = Step("one", (COPY, path, "w/one"), ("w/one",), (path,))
+    with pytest.raises(DataError, match="cannot be read: it is a pipe or a device"):
+        do(Recipe("r.toml", "", (step,), None))
+
+
+def test_a_log_that_cannot_be_written() -> None:
+    Path("w/logs/one.txt").mkdir(parents=True)
+    with pytest.raises(UsageError, match=r"w/logs/one\.txt: cannot be written: is a directory"):
+        do(chain())

@@ -8,9 +8,9 @@ import pytest
 import typer
 
 from rejoinder.cli.main import app
-from rejoinder.metrics.base import make_metric
+from rejoinder.metrics.metric import make_metric
 from rejoinder.recipe.file import Recipe, read_recipe
-from rejoinder.retrieve.base import make_retriever
+from rejoinder.retrieve.retriever import make_retriever
 
 FOLDER = Path(__file__).resolve().parents[2] / "recipes"
 DEMO = FOLDER.parent / "src" / "rejoinder" / "examples" / "demo.toml"

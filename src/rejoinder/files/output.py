@@ -91,7 +91,7 @@ def replace_folder(folder: Path, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def only_run(folder: str | Path) -> Iterator[IO[bytes]]:
+def only_run(folder: str | Path, name: str = LOCK) -> Iterator[IO[bytes]]:
     """Make a work folder and keep other runs out of it; yields the open lock file.
 
     A process that inherits the lock file keeps the lock. Close it to release the lock early.
@@ -99,7 +99,7 @@ def only_run(folder: str | Path) -> Iterator[IO[bytes]]:
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = open(folder / LOCK, "wb")
+        lock = open(folder / name, "wb")
     except (OSError, ValueError) as error:
         why = reason(error) if isinstance(error, OSError) else "the name is not valid"
         raise UsageError(f"{folder}: the work folder cannot be written: {why}") from None

@@ -1,1 +1,1 @@
-"""Recipes: a whole experiment as one TOML file of Rejoinder's own command lines."""
+"""Recipes: whole experiments as TOML files of command lines."""

@@ -1,4 +1,4 @@
-"""From a TOML file to steps: variables filled in, lists unrolled, all mistakes named at once.
+"""Read a recipe: fill in its variables, unroll its lists, report all mistakes at once.
 
     [variables]
     k = 15
@@ -11,13 +11,17 @@
     [[steps]]
     name = "expand-${row}"
     each = "rows"
-    run = ["expand", "${work}/test.jsonl", "--retriever", "${retriever}", "--k", "${k}",
+    run = ["expand", "${work}/test.jsonl", "--by", "${retriever}", "--k", "${k}",
            "-o", "${work}/${row}.jsonl"]
-    makes = ["${work}/${row}.jsonl"]
+    outputs = ["${work}/${row}.jsonl"]
 
 A step is one command line. ``${work}`` is the folder of this run, ``${recipe}`` the folder of the
 recipe. ``each`` repeats a step for every entry of a list (or of several), whose fields are
-variables there. A step with ``when = "${data}"`` is there only if the variable is not empty.
+variables of the step. A step with ``when = "${data}"`` is left out if the variable is empty.
+
+Why not a workflow tool: Snakemake, DVC and doit were considered. They bring a second language for
+steps, dozens of packages or a database, and none of them checks a whole file before it starts;
+the 500 lines here run our own command lines only and need nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,19 +38,25 @@ from typing import Any
 import msgspec
 
 from rejoinder.errors import DataError, MissingExtra, UsageError
-from rejoinder.io import explain
+from rejoinder.files.checked import read_bytes
+from rejoinder.files.jsonl import explain
 from rejoinder.spec import did_you_mean
 
 Value = str | int | float | bool
-GIVEN = ("work", "recipe")
-"""Variables that are always there."""
+BUILT_IN = ("work", "recipe")
+"""Variables that every recipe has."""
+
+MAX_BYTES = 2**20
+MAX_STEPS = 1_000
+MAX_CHARACTERS = 100_000
+"""Of one filled-in text: systems take command lines of about this length."""
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _NAME = re.compile(r"[\w.-]{1,100}")
 
 
 class _Environment(msgspec.Struct, forbid_unknown_fields=True):
-    """A variable whose value comes from the environment."""
+    """A variable whose value is an environment variable."""
 
     environment: str
     about: str = ""
@@ -55,8 +66,8 @@ class _Environment(msgspec.Struct, forbid_unknown_fields=True):
 class _Step(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     run: list[Value]
-    makes: list[str] = []
-    reads: list[str] = []
+    outputs: list[str] = []
+    inputs: list[str] = []
     stdout: str | None = None
     each: str | list[str] | None = None
     when: str | None = None
@@ -80,21 +91,21 @@ class _Recipe(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Step:
-    """One command line, what it makes, and what it is made of."""
+    """One command line with its inputs and outputs."""
 
     name: str
     arguments: tuple[str, ...]
-    makes: tuple[str, ...]
-    reads: tuple[str, ...]
-    """Files and folders whose content decides the outcome: those that the recipe names, and all
-    that earlier steps make and the command line mentions."""
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]
+    """Files and folders whose content decides the result: those that the recipe names, and the
+    outputs of earlier steps that occur in the command line."""
     stdout: str | None = None
-    """Where the command's stdout goes, as one of the files it makes."""
+    """The output that the command's stdout is written to, if any."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Which results stand together in the end: the label and the file of each row."""
+    """The final table of a recipe: label and file of each row."""
 
     title: str
     rows: tuple[tuple[str, str], ...]
@@ -103,6 +114,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Recipe:
+    """A recipe that is ready to run."""
+
     path: str
     title: str
     steps: tuple[Step, ...]
@@ -110,28 +123,28 @@ class Recipe:
 
 
 def read_recipe(path: str, work: Path, changes: Mapping[str, str] | None = None) -> Recipe:
-    """The recipe in a file, for a run in the folder ``work``, with some variables changed."""
-    text = _decode(path)
-    return _Reading(path, text, work, changes or {}).recipe()
+    """Read a recipe for a run in the folder ``work``; ``changes`` replace its variables."""
+    return _Builder(path, _decode(path), work, changes or {}).recipe()
 
 
 def _decode(path: str) -> _Recipe:
+    content = read_bytes(path, MAX_BYTES)
     try:
-        with open(path, "rb") as stream:
-            return msgspec.convert(tomllib.load(stream), _Recipe)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise DataError(f"cannot be read: {reason}", path=path) from None
+        return msgspec.convert(tomllib.loads(content.decode()), _Recipe)
     except UnicodeDecodeError:
         raise DataError("the file is not UTF-8", path=path) from None
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"broken TOML: {error}", path=path) from None
+    except RecursionError:
+        raise DataError("broken TOML: nested too deeply", path=path) from None
     except msgspec.ValidationError as error:
         raise DataError(explain(str(error)), path=path) from None
+    except (ValueError, OverflowError) as error:  # such as a number of 5,000 digits
+        raise DataError(f"broken TOML: {error}", path=path) from None
 
 
-class _Reading:
-    """Fills in one recipe, and collects what is wrong with it."""
+class _Builder:
+    """Fills in the variables of a recipe and collects what is wrong with it."""
 
     def __init__(self, path: str, text: _Recipe, work: Path, changes: Mapping[str, str]) -> None:
         self.path, self.text = path, text
@@ -156,8 +169,8 @@ class _Reading:
             )  # fmt: skip
         values = {}
         for name, value in declared.items():
-            if name in GIVEN:
-                self.problems.append(f"variable '{name}' is given by Rejoinder; choose another")
+            if name in BUILT_IN:
+                self.problems.append(f"variable '{name}' is set by Rejoinder; choose another name")
             if name in changes:
                 values[name] = changes[name]
             elif isinstance(value, _Environment):
@@ -179,8 +192,9 @@ class _Reading:
         )
 
     def fill(self, value: Value, here: Mapping[str, str], where: str) -> str:
-        """A text with its variables replaced."""
+        """Return a text with its variables replaced."""
         known = {**self.values, **here}
+        text = _plain(value)
 
         def replace(match: re.Match[str]) -> str:
             if match[1] not in known:
@@ -188,10 +202,17 @@ class _Reading:
                 self.problems.append(f"{where}: unknown variable {match[0]}: {advice}")
             return known.get(match[1], "")
 
-        return _VARIABLE.sub(replace, _plain(value))
+        size = sum(len(known.get(match[1], "")) for match in _VARIABLE.finditer(text))
+        if len(text) + size > MAX_CHARACTERS:
+            self.problems.append(f"{where}: a text is longer than {MAX_CHARACTERS:,} characters")
+            return ""
+        filled = _VARIABLE.sub(replace, text)
+        if "\0" in filled:
+            self.problems.append(f"{where}: a text contains a NUL byte")
+        return filled
 
     def each(self, names: str | list[str] | None, where: str) -> Iterator[Mapping[str, str]]:
-        """The variables of every repetition; several lists follow one another."""
+        """Yield the variables of every repetition; several lists follow one another."""
         if names is None:
             yield {}
             return
@@ -202,23 +223,26 @@ class _Reading:
             yield from self.lists.get(name, [])
 
     def recipe(self) -> Recipe:
+        """Build the recipe, or raise one error with all problems."""
         steps: list[Step] = []
-        made: dict[str, str] = {}
+        maker: dict[str, str] = {}
         for text in self.text.steps:
             for here in self.each(text.each, where := f"step '{text.name}'"):
                 if text.when is not None and not self.fill(text.when, here, where).strip():
                     continue
-                step = self._step(text, here, made)
+                if len(steps) == MAX_STEPS:
+                    raise DataError(f"there are more than {MAX_STEPS:,} steps", path=self.path)
+                step = self._step(text, here, maker)
                 steps.append(step)
-                for path in step.makes:
-                    if path in made:
+                for path in step.outputs:
+                    if path in maker:
                         self.problems.append(
-                            f"step '{step.name}': makes {path}, as '{made[path]}' does already"
+                            f"step '{step.name}': {path} is already an output of '{maker[path]}'"
                         )
-                    made.setdefault(path, step.name)
-        names = [step.name for step in steps]
-        repeated = {name for name in names if names.count(name) > 1}
-        self.problems += [f"two steps are called '{name}'" for name in sorted(repeated)]
+                    maker.setdefault(path, step.name)
+        names = Counter(step.name for step in steps)
+        repeated = sorted(name for name, count in names.items() if count > 1)
+        self.problems += [f"two steps are called '{name}'" for name in repeated]
         if not steps:
             self.problems.append("there is no step")
         table = self._table()
@@ -226,25 +250,31 @@ class _Reading:
             raise DataError("; ".join(dict.fromkeys(self.problems)), path=self.path)
         return Recipe(self.path, self.text.title, tuple(steps), table)
 
-    def _step(self, text: _Step, here: Mapping[str, str], made: Mapping[str, str]) -> Step:
+    def _step(self, text: _Step, here: Mapping[str, str], maker: Mapping[str, str]) -> Step:
         where = f"step '{text.name}'"
         name = self.fill(text.name, here, where)
         if not _NAME.fullmatch(name):
-            self.problems.append(f"{where}: a name has letters, digits, '.', '_' and '-' only")
-        arguments = [self.fill(part, here, where) for part in text.run]
-        if not arguments:
+            self.problems.append(
+                f"{where}: a name has up to 100 letters, digits, '.', '_' and '-', nothing else"
+            )
+        command = [self.fill(part, here, where) for part in text.run]
+        if not command:
             self.problems.append(f"{where}: 'run' is empty; expected a command line")
+        if command[:1] == ["run"] and any(_same_file(part, self.path) for part in command[1:]):
+            self.problems.append(f"{where}: the recipe runs itself, which would never end")
         stdout = None if text.stdout is None else self.fill(text.stdout, here, where)
-        makes = [self.fill(path, here, where) for path in text.makes]
-        makes += [] if stdout is None else [stdout]
+        outputs = [self.fill(path, here, where) for path in text.outputs]
+        outputs += [] if stdout is None else [stdout]
         if stdout is not None and stdout.endswith((".gz", ".zst")):
-            self.problems.append(f"{where}: stdout is written as it comes; not to {stdout}")
-        if not makes:
-            self.problems.append(f"{where}: name the files that it makes ('makes' or 'stdout')")
-        # a variable may stand for a file that is not always there
-        reads = [path for each in text.reads if (path := self.fill(each, here, where))]
-        reads += [path for path in made if any(mentions(part, path) for part in arguments)]
-        return Step(name, tuple(arguments), tuple(makes), tuple(dict.fromkeys(reads)), stdout)
+            self.problems.append(
+                f"{where}: stdout is not compressed; choose another name than {stdout}"
+            )
+        if not outputs:
+            self.problems.append(f"{where}: name its output files ('outputs' or 'stdout')")
+        # an input may be a variable that is empty
+        inputs = [path for each in text.inputs if (path := self.fill(each, here, where))]
+        inputs += [path for path in maker if any(mentions(part, path) for part in command)]
+        return Step(name, tuple(command), tuple(outputs), tuple(dict.fromkeys(inputs)), stdout)
 
     def _table(self) -> Table | None:
         text = self.text.table
@@ -259,10 +289,17 @@ class _Reading:
 
 
 def mentions(argument: str, path: str) -> bool:
-    """Whether a path stands in an argument, alone or inside a spec, and not as part of a name."""
+    """Return whether an argument contains a path, alone or inside a spec, not as part of a name."""
     return re.search(rf"(?<![\w.-]){re.escape(path)}(?![\w.-])", argument) is not None
 
 
 def _plain(value: Any) -> str:
-    """As it stands on a command line; booleans as specs have them."""
+    """Return a value as it is written on a command line; booleans as in specs."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _same_file(argument: str, path: str) -> bool:
+    try:
+        return os.path.samefile(argument, path)
+    except (OSError, ValueError):
+        return False

@@ -1,4 +1,4 @@
-"""What ``meta --json`` found for each row of a recipe's table, side by side."""
+"""Collect what ``meta --json`` wrote for each row of a recipe's table."""
 
 from __future__ import annotations
 
@@ -7,26 +7,21 @@ from typing import Any
 import msgspec
 
 from rejoinder.errors import DataError
+from rejoinder.files.checked import read_json
 from rejoinder.recipe.file import Table
 
 
-class _Study(msgspec.Struct):
+class _MetaResult(msgspec.Struct):
     results: list[dict[str, Any]]
 
 
 def collect(table: Table) -> list[dict[str, Any]]:
-    """The results of all rows, each with the label of its row."""
+    """Return the results of all rows, each with the label of its row."""
     collected = []
     for label, path in table.rows:
         try:
-            with open(path, "rb") as stream:
-                study = msgspec.json.decode(stream.read(), type=_Study)
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise DataError(f"cannot be read: {reason}", path=path) from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DataError(
-                f"{error}; expected what 'rejoinder meta --json' prints", path=path
-            ) from None
-        collected += [{"row": label, **result} for result in study.results]
+            found: _MetaResult = read_json(path, _MetaResult)
+        except DataError as error:
+            raise DataError(f"{error}; expected the output of 'rejoinder meta --json'") from None
+        collected += [{"row": label, **result} for result in found.results]
     return collected

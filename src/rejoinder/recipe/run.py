@@ -1,36 +1,39 @@
-"""The steps of a recipe, one after the other, each in a process of its own.
+"""Run the steps of a recipe one after the other, each in a process of its own.
 
-A process a step: its memory (a pool, a network, compiled kernels) is free before the next one
-starts, the state of a library can't leak from one step into the next, and a step that the system
-kills for want of memory is named. The price is about a second a step for starting Python.
+A process frees its memory (a pool, a network, compiled kernels) before the next step starts, no
+library state leaks from one step into the next, and a step that the system kills for want of
+memory can be named. The price is about a second a step for starting Python.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
 
 from rejoinder.errors import RejoinderError, UsageError
-from rejoinder.io import open_output
+from rejoinder.files.output import only_run, open_output, unwritable
+from rejoinder.files.paths import exists
 from rejoinder.recipe.file import Recipe, Step
-from rejoinder.recipe.state import Memory
+from rejoinder.recipe.state import RunState
 
 PROGRAM = (sys.executable, "-c", "from rejoinder.cli.main import main; main()")
 PATIENCE = 20
 """Seconds that an interrupted step has to clean up."""
+LOCK = ".run.lock"
+RUNNING = "REJOINDER_RUNNING_RECIPES"
+"""Environment variable of a step: the recipes that wait for it, so that none runs itself."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a step."""
+    """Whether a step was done or skipped, and how long it took."""
 
     name: str
     state: Literal["done", "skipped"]
@@ -38,7 +41,7 @@ class Outcome:
 
 
 class StepFailed(RejoinderError):
-    """A step ended badly; the run ends with its exit code."""
+    """A step failed; the run ends with the step's exit code."""
 
     def __init__(self, step: Step, message: str, exit_code: int, log: Path) -> None:
         self.exit_code, self.log = exit_code, log
@@ -52,68 +55,95 @@ Finish = Callable[[Outcome, int], None]
 def run_recipe(
     recipe: Recipe, work: Path, *, on_start: Start, on_finish: Finish, show_messages: bool = False
 ) -> list[Outcome]:
-    """Do what is not done yet. What a step prints goes to ``work/logs``; with ``show_messages``
-    its messages and progress go where ours go."""
-    with _alone_in(work) as lock:
-        memory = Memory(work)
+    """Run the steps that are not done yet, in the folder ``work``.
+
+    What a step prints goes to ``work/logs``; with ``show_messages``, its messages and progress go
+    to our stderr.
+    """
+    running = os.environ.get(RUNNING, "").split(os.pathsep)
+    if os.path.realpath(recipe.path) in running:
+        raise UsageError(f"{recipe.path}: the recipe runs itself, which would never end")
+    with only_run(work, LOCK) as lock:
+        state = RunState(work)
         outcomes = []
         for number, step in enumerate(recipe.steps, 1):
-            if memory.done(step):
+            if state.is_done(step):
                 outcome = Outcome(step.name, "skipped", 0.0)
             else:
                 on_start(step, number)
-                outcome = Outcome(step.name, "done", _do(step, memory, work, show_messages, lock))
+                seconds = _run_step(step, recipe, state, work, show_messages, lock)
+                outcome = Outcome(step.name, "done", seconds)
             on_finish(outcome, number)
             outcomes.append(outcome)
         return outcomes
 
 
 def pending(recipe: Recipe, work: Path) -> list[bool]:
-    """For each step whether a run would do it, as far as can be said before."""
-    memory = Memory(work)
-    remade: set[str] = set()
-    waiting = []
+    """Return for each step whether a run would do it, as far as that is known in advance."""
+    state = RunState(work)
+    changed: set[str] = set()
+    todo = []
     for step in recipe.steps:
-        waits = bool(remade & set(step.reads)) or not memory.done(step)
-        if waits:
-            remade |= set(step.makes)
-        waiting.append(waits)
-    return waiting
+        is_pending = bool(changed & set(step.inputs)) or not state.is_done(step)
+        if is_pending:
+            changed |= set(step.outputs)
+        todo.append(is_pending)
+    return todo
 
 
-def _do(step: Step, memory: Memory, work: Path, show_messages: bool, lock: int) -> float:
+def _run_step(
+    step: Step, recipe: Recipe, state: RunState, work: Path, show_messages: bool, lock: IO[bytes]
+) -> float:
     log = work / "logs" / f"{step.name}.txt"
-    missing = [path for path in step.reads if not os.path.exists(path)]
+    missing = [path for path in step.inputs if not exists(path)]
     if missing:
-        raise StepFailed(step, f"needs {', '.join(missing)}, which is not there", 3, log)
-    key = memory.key(step)
-    memory.forget(step)
-    for path in [*step.makes, str(log)]:
+        raise StepFailed(step, f"needs {', '.join(missing)}, which does not exist", 3, log)
+    key = state.key(step)
+    state.forget(step)
+    for path in [*step.outputs, str(log)]:
         _make_folder(Path(path).parent)
     started = time.monotonic()
-    with log.open("wb") as messages, _stdout(step, messages) as out:
+    with _open_log(log) as messages, _stdout(step, messages) as out:
         process = subprocess.Popen(
             [*PROGRAM, *step.arguments],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=None if show_messages else messages,
-            # if we are killed at once, nobody else works here until the step has ended, too
-            pass_fds=[lock],
+            env=_environment(recipe),
+            **_keep_lock(lock),
         )
         code = _wait(process)
         if code:
             how = f"was killed by signal {-code}" if code < 0 else f"failed with exit code {code}"
             raise StepFailed(step, how, 128 - code if code < 0 else code, log)
-    absent = [path for path in step.makes if not os.path.exists(path)]
+    absent = [path for path in step.outputs if not exists(path)]
     if absent:
-        raise StepFailed(step, f"did not make {', '.join(absent)}", 3, log)
+        raise StepFailed(step, f"did not write {', '.join(absent)}", 3, log)
     seconds = time.monotonic() - started
-    memory.remember(step, key, seconds)
+    state.remember(step, key, seconds)
     return seconds
 
 
+def _environment(recipe: Recipe) -> dict[str, str]:
+    running = [os.environ.get(RUNNING, ""), os.path.realpath(recipe.path)]
+    return {**os.environ, RUNNING: os.pathsep.join(filter(None, running))}
+
+
+def _keep_lock(lock: IO[bytes]) -> dict[str, Any]:
+    """Let the step inherit the lock: if the run is killed at once, the folder stays locked until
+    the step has ended, too. Windows has no such inheritance."""
+    return {} if sys.platform == "win32" else {"pass_fds": [lock.fileno()]}
+
+
+def _open_log(path: Path) -> IO[bytes]:
+    try:
+        return path.open("wb")
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
 def _stdout(step: Step, messages: IO[bytes]) -> contextlib.AbstractContextManager[IO[bytes]]:
-    """Where a step's stdout goes: a file that appears whole, or its log."""
+    """Open what a step's stdout goes to: an output that appears whole, or its log."""
     return contextlib.nullcontext(messages) if step.stdout is None else open_output(step.stdout)
 
 
@@ -121,12 +151,11 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"{folder}: cannot be made: {reason}") from None
+        raise unwritable(folder, error) from None
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a process; if we are stopped, it is, and may clean up."""
+    """Wait for a process; if this process is stopped, stop it and let it clean up."""
     try:
         return process.wait()
     except BaseException:
@@ -137,15 +166,3 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
             process.kill()
             process.wait()
         raise
-
-
-@contextlib.contextmanager
-def _alone_in(work: Path) -> Iterator[int]:
-    """Two runs in one folder would take each other's files for their own."""
-    _make_folder(work)
-    with (work / ".run.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(f"{work}: another run is working in this folder") from None
-        yield lock.fileno()

@@ -1,7 +1,7 @@
-"""What a run remembers: which step was done with what, so that it need not be done again.
+"""Remember which steps of a recipe are done, so that they need not be done again.
 
-A step is done when all it makes is there, unchanged, and was made by the same command line of the
-same code from the same content. The memory is one small file in the run's folder.
+A step is done if all its outputs are there, unchanged, and were written by the same command line
+of the same code from the same inputs. The state is one small file in the run's folder.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from pathlib import Path
 import msgspec
 
 from rejoinder.errors import DataError
-from rejoinder.io import open_output
+from rejoinder.files.checked import read_json
+from rejoinder.files.output import open_output
+from rejoinder.files.paths import exists, is_folder, open_regular, reason
 from rejoinder.recipe.file import Step
 from rejoinder.version import __version__
 
@@ -24,65 +26,66 @@ FILE = ".run.json"
 
 @lru_cache(maxsize=1)
 def code_version() -> str:
-    """The version, and a digest of the program as it is installed: whoever works on it changes the
-    code more often than the number."""
-    home = Path(__file__).resolve().parents[1]
-    whole = hashlib.sha256()
-    for path in sorted(home.rglob("*")):
+    """Return the version and a digest of the installed code, which changes more often."""
+    package = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
-            whole.update(f"{path.relative_to(home)}\0{path.stat().st_size}\0".encode())
-            whole.update(path.read_bytes())
-    return f"{__version__}+{whole.hexdigest()[:16]}"
+            digest.update(f"{path.relative_to(package)}\0{path.stat().st_size}\0".encode())
+            digest.update(path.read_bytes())
+    return f"{__version__}+{digest.hexdigest()[:16]}"
 
 
-class Made(msgspec.Struct, frozen=True):
+class StepRecord(msgspec.Struct, frozen=True):
     """How a step was done."""
 
     key: str
-    makes: dict[str, str]
-    """Digests of what it made."""
+    outputs: dict[str, str]
+    """Path and digest of each output."""
     seconds: float
 
 
-class Memory:
-    """The memory of a run's folder."""
+class RunState:
+    """The steps that are done in a run's folder."""
 
     def __init__(self, work: Path) -> None:
         self._path = work / FILE
         self._digests: dict[tuple[str, tuple[int, ...]], str] = {}
+        self.steps: dict[str, StepRecord]
         try:
-            self.steps = msgspec.json.decode(self._path.read_bytes(), type=dict[str, Made])
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-            self.steps = {}  # nothing done yet, or nothing that can be trusted
+            self.steps = read_json(self._path, dict[str, StepRecord])
+        except DataError:
+            self.steps = {}  # nothing is done yet, or the file is damaged
 
     def key(self, step: Step) -> str:
-        """What decides the outcome of a step, in one digest."""
+        """Return one digest of everything that decides the outputs of a step."""
         parts = (
             code_version(),
             step.arguments,
             step.stdout,
-            sorted(step.makes),
-            {path: self.digest(path) for path in sorted(step.reads)},
+            sorted(step.outputs),
+            {path: self.digest(path) for path in sorted(step.inputs)},
         )
         return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
-    def done(self, step: Step) -> bool:
-        """Whether the step need not be done again."""
-        made = self.steps.get(step.name)
-        if made is None or made.makes.keys() != set(step.makes):
+    def is_done(self, step: Step) -> bool:
+        """Return whether the step need not be done again."""
+        record = self.steps.get(step.name)
+        if record is None or record.outputs.keys() != set(step.outputs):
             return False
-        present = [*step.makes, *step.reads]
-        if not all(os.path.exists(path) for path in present) or made.key != self.key(step):
+        present = [*step.outputs, *step.inputs]
+        if not all(exists(path) for path in present) or record.key != self.key(step):
             return False
-        return all(self.digest(path) == digest for path, digest in made.makes.items())
+        return all(self.digest(path) == digest for path, digest in record.outputs.items())
 
     def remember(self, step: Step, key: str, seconds: float) -> None:
-        made = Made(key, {path: self.digest(path) for path in step.makes}, round(seconds, 3))
-        self.steps[step.name] = made
+        """Note that a step is done."""
+        outputs = {path: self.digest(path) for path in step.outputs}
+        self.steps[step.name] = StepRecord(key, outputs, round(seconds, 3))
         self._write()
 
     def forget(self, step: Step) -> None:
-        """The step begins anew: what it leaves if it is killed must not pass for its result."""
+        """Note that a step is not done: what it leaves when it is killed is not its result."""
         if self.steps.pop(step.name, None) is not None:
             self._write()
 
@@ -91,29 +94,28 @@ class Memory:
             stream.write(msgspec.json.format(msgspec.json.encode(self.steps), indent=1))
 
     def digest(self, path: str) -> str:
-        """Of a file's content, or of all files in a folder and their names."""
-        if not os.path.isdir(path):
-            return self._file(path)
-        whole = hashlib.sha256()
-        for name in sorted(_inside(path)):
-            whole.update(f"{name}\0{self._file(os.path.join(path, name))}\0".encode())
-        return whole.hexdigest()
+        """Return the digest of a file's content, or of all files of a folder and their names."""
+        if not is_folder(path):
+            return self._file_digest(path)
+        digest = hashlib.sha256()
+        for name in sorted(_files_of(path)):
+            digest.update(f"{name}\0{self._file_digest(os.path.join(path, name))}\0".encode())
+        return digest.hexdigest()
 
-    def _file(self, path: str) -> str:
-        try:
-            with open(path, "rb") as stream:
-                about = os.fstat(stream.fileno())
-                version = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns)
-                if (path, version) not in self._digests:
+    def _file_digest(self, path: str) -> str:
+        with open_regular(path) as stream:
+            status = os.fstat(stream.fileno())
+            version = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+            if (path, version) not in self._digests:
+                try:
                     digest = hashlib.file_digest(stream, "sha256").hexdigest()
-                    self._digests[path, version] = digest
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise DataError(f"cannot be read: {reason}", path=path) from None
+                except OSError as error:
+                    raise DataError(f"cannot be read: {reason(error)}", path=path) from None
+                self._digests[path, version] = digest
         return self._digests[path, version]
 
 
-def _inside(folder: str) -> Iterator[str]:
+def _files_of(folder: str) -> Iterator[str]:
     for base, _, names in os.walk(folder):
         for name in names:
             yield os.path.relpath(os.path.join(base, name), folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rejoinder.items import Item
-from rejoinder.pairwise.answers import Answer, Comparisons, collect
+from rejoinder.pairwise.answers import Answer, Comparisons, collect_answers
 
 Duel = tuple[str, str, str] | tuple[str, str, str, str | None]
 """a, b, winner, and perhaps who says so."""
@@ -21,4 +21,4 @@ def compared(items: Sequence[Item], duels: Iterable[Duel], *, strict: bool = Fal
         for duel in duels
     )
     numbered = (("answers.jsonl", line, answer) for line, answer in enumerate(answers, 1))
-    return collect(items, numbered, strict=strict)
+    return collect_answers(items, numbered, strict=strict)

@@ -11,8 +11,8 @@ from sklearn.metrics import cohen_kappa_score
 
 from rejoinder.items import Item
 from rejoinder.meta_evaluation.agreement import cohen_kappa, krippendorff_alpha, mean_pairwise_kappa
-from rejoinder.meta_evaluation.humans import Humans, against_each
-from rejoinder.reporting.agreement import annotator_facts
+from rejoinder.meta_evaluation.annotators import HumanAgreement, correlation_with_annotators
+from rejoinder.reporting.meta_tables import annotator_facts
 
 NAN = math.nan
 LEVELS = ["nominal", "ordinal", "interval", "ratio"]
@@ -243,12 +243,12 @@ def test_thousands_of_annotators_have_an_alpha_and_say_why_no_more():
         )
         for i in range(5000)
     ]
-    humans = Humans.of(items)
+    humans = HumanAgreement.of(items)
     assert (humans.annotators, humans.alpha, humans.kappa) == (1999, 1.0, None)
     assert humans.pairwise == humans.against_others == {}
     assert humans.left_out == "more than 200 annotators are not compared one by one"
     assert annotator_facts(humans).endswith(humans.left_out)
-    assert against_each(items, rng.normal(size=5000)) is None
+    assert correlation_with_annotators(items, rng.normal(size=5000)) is None
 
 
 def test_each_annotator_against_the_others_by_hand():
@@ -264,7 +264,7 @@ def test_each_annotator_against_the_others_by_hand():
         )
         for i, column in enumerate(table.T)
     ]
-    humans = Humans.of(items)
+    humans = HumanAgreement.of(items)
     others = np.nanmean(table[1:], axis=0)
     assert humans.against_others["a"]["spearman"] == pytest.approx(
         stats.spearmanr(table[0], others)[0]

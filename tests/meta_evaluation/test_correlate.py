@@ -328,7 +328,7 @@ def test_an_unknown_statistic_is_refused():
 
 
 def test_importing_loads_neither_numba_nor_scipy():
-    modules = "correlate, significance, agreement, pairwise"
+    modules = "correlate, significance, agreement, pairwise_accuracy"
     code = (
         f"import sys; from rejoinder.meta_evaluation import {modules}; "
         "sys.exit(bool({'numba', 'scipy'} & set(sys.modules)))"

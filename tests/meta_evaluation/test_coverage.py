@@ -8,9 +8,9 @@ from rich.console import Console
 
 from rejoinder.items import Item, Score
 from rejoinder.meta_evaluation.coverage import by_coverage
+from rejoinder.meta_evaluation.evaluation import MetaSettings, evaluate_metrics
 from rejoinder.meta_evaluation.join import Joined, join
-from rejoinder.meta_evaluation.study import Settings, study
-from rejoinder.reporting.agreement import coverage_tables
+from rejoinder.reporting.meta_tables import coverage_tables
 
 COUNT = 12
 
@@ -62,16 +62,18 @@ def test_too_few_items_have_no_thirds() -> None:
     assert by_coverage(joined(8), resamples=100, seed=1) == []
 
 
-def test_a_study_has_them_for_replies_only() -> None:
-    settings = Settings(resamples=100)
-    found = study(joined(), "item", settings)
+def test_thirds_are_computed_at_item_level_only() -> None:
+    settings = MetaSettings(resamples=100)
+    found = evaluate_metrics(joined(), "item", settings)
     assert len(found.by_coverage) == 6
-    assert study(joined(), "context", settings).by_coverage == []
-    assert study(joined(coverage=False), "item", settings).by_coverage == []
+    assert evaluate_metrics(joined(), "context", settings).by_coverage == []
+    assert evaluate_metrics(joined(coverage=False), "item", settings).by_coverage == []
 
 
 def test_the_tables() -> None:
-    nearest, agreement = coverage_tables(study(joined(), "item", Settings(resamples=100)))
+    nearest, agreement = coverage_tables(
+        evaluate_metrics(joined(), "item", MetaSettings(resamples=100))
+    )
     assert str(nearest.title).startswith("Agreement with people by similarity")
     console = Console(width=80, record=True)
     console.print(nearest)
@@ -80,4 +82,7 @@ def test_the_tables() -> None:
     for word in ("lowest", "middle", "highest", "-1.0000", "1.0000"):
         assert word in text
     assert "agreement among" in str(agreement.title)
-    assert list(coverage_tables(study(joined(coverage=False), "item", Settings(100)))) == []
+    assert (
+        list(coverage_tables(evaluate_metrics(joined(coverage=False), "item", MetaSettings(100))))
+        == []
+    )

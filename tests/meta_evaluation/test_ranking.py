@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 
 import msgspec
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 import rejoinder
-from rejoinder.errors import DataError
-from rejoinder.items import Item, Reference
-from rejoinder.meta_evaluation.ranking import compare_systems
-from rejoinder.metrics.base import make_metric
+from rejoinder.errors import DataError, UsageError
+from rejoinder.items import Item, Reference, Score
+from rejoinder.meta_evaluation import ranking as ranking_module
+from rejoinder.meta_evaluation.join import join
+from rejoinder.meta_evaluation.ranking import (
+    Ranking,
+    RankingOptions,
+    compare_people,
+    compare_scores,
+    compare_systems,
+    rank_values,
+    worse_than_baseline,
+)
 from rejoinder.metrics.evaluate import evaluate
-from rejoinder.metrics.request import requests
+from rejoinder.metrics.metric_set import make_metrics
 from rejoinder.reporting.tables import pairs_table
 
 VOCABULARY = list("abcdefghijklmnop")
+Floats = NDArray[np.float64]
 
 
 def bots(contexts: int, errors: dict[str, float], seed: int = 0) -> list[Item]:
@@ -56,7 +68,7 @@ def test_better_bots_rank_higher_and_twins_share_a_group() -> None:
 def test_value_is_the_corpus_value() -> None:
     items = bots(30, {"a": 0.3, "b": 0.5})
     (ranking,) = rejoinder.compare(items, ["bleu(n=2)"], resamples=100)
-    corpus = rejoinder.score(items, ["bleu(n=2)"])["bleu(n=2)"].corpus
+    corpus = rejoinder.score(items, ["bleu(n=2)"], resamples=100)["bleu(n=2)"].corpus
     for row in ranking.systems:
         estimate = corpus[row.system]
         assert estimate is not None
@@ -92,7 +104,7 @@ def test_only_shared_contexts_count() -> None:
 
 
 def test_nothing_to_compare() -> None:
-    with pytest.raises(DataError, match="found one system only"):
+    with pytest.raises(DataError, match="found only one system"):
         rejoinder.compare(bots(5, {"a": 0.1}), ["rouge-l"])
     apart = [
         Item(
@@ -124,15 +136,14 @@ def test_set_metrics_that_average_over_contexts_can_be_ranked() -> None:
         for s, size in (("varied", 16), ("same", 2))
         for k in range(3)
     ]
-    asked = requests(["self-bleu(n=2)", "distinct"])
+    asked = make_metrics(["self-bleu(n=2)", "distinct"])
     rankings, refused = compare_systems(asked, evaluate(items, []), resamples=200, seed=1)
     assert [row.system for row in rankings[0].systems] == ["varied", "same"]
     assert [row.group for row in rankings[0].systems] == ["a", "b"]
     why = "it does not add up over contexts, so they can't be resampled"
-    assert refused == {make_metric("distinct"): why}
-    assert rejoinder.compare(items, ["self-bleu(n=2)", "distinct"], resamples=200, seed=1) == (
-        rankings
-    )
+    assert refused == {"distinct": why}
+    compared = rejoinder.compare(items, ["self-bleu(n=2)", "distinct"], resamples=200, seed=1)
+    assert list(compared) == rankings
     with pytest.raises(DataError, match=r"^distinct: it does not add up over contexts"):
         rejoinder.compare(items, "distinct")
 
@@ -142,13 +153,13 @@ def test_a_metric_that_cannot_be_compared_does_not_lose_the_others() -> None:
     items += bots(9, {"a": 0.2, "b": 0.4})[10:]
     japanese = "今日はとても天気がいいですね"
     items = [msgspec.structs.replace(i, response=japanese) for i in items]
-    asked = requests(["bleu", "chrf"])
+    asked = make_metrics(["bleu", "chrf"])
     batches = evaluate(items, asked.item_metrics, strict=False)
     rankings, refused = compare_systems(asked, batches, resamples=100, seed=1)
-    assert [str(ranking.metric) for ranking in rankings] == ["chrf"]
+    assert [(ranking.by, ranking.aggregate) for ranking in rankings] == [("chrf", "corpus")]
     assert rankings[0].contexts == 4
     assert refused == {
-        make_metric("bleu"): "no item could be scored: the tokenizer 13a does not split Japanese"
+        "bleu": "no item could be scored: the tokenizer 13a does not split Japanese"
         " text; use tok=ja-mecab or tok=char"
     }
 
@@ -164,7 +175,7 @@ def test_the_commonest_reason_is_named() -> None:
         rejoinder.compare(items, "rouge-l")
 
 
-def test_few_of_many_names_stand_in_a_message() -> None:
+def test_a_message_lists_only_some_of_many_systems() -> None:
     items = [
         Item(
             id=str(k), context_id=str(k), response="x", system=f"s{k}", references=[Reference("x")]
@@ -175,7 +186,7 @@ def test_few_of_many_names_stand_in_a_message() -> None:
         rejoinder.compare(items, "rouge-l")
 
 
-def test_many_systems_share_their_swaps() -> None:
+def test_all_pairs_at_once_give_the_p_values_of_each_pair_alone() -> None:
     """All pairs at once give what each pair gives alone."""
     items = bots(30, {f"s{k}": k / 20 for k in range(12)})
     (ranking,) = rejoinder.compare(items, ["bleu(n=2)"], resamples=200)
@@ -194,3 +205,161 @@ def render(table: Table) -> str:
     with out.capture() as captured:
         out.print(table)
     return captured.get()
+
+
+def valued(means: dict[str, float], contexts: int = 60, seed: int = 0) -> tuple[list[Item], Floats]:
+    """Items of systems and a value for each, normal around the system's mean."""
+    rng = np.random.default_rng(seed)
+    items = [
+        Item(f"{c}:{name}", "x", system=name, context_id=str(c))
+        for c in range(contexts)
+        for name in means
+    ]
+    values = np.array([means[item.system] for item in items]) + rng.normal(size=len(items))
+    return items, values
+
+
+def rated(means: dict[str, float], contexts: int = 60) -> list[Item]:
+    items, values = valued(means, contexts)
+    return [
+        msgspec.structs.replace(item, ratings=value)
+        for item, value in zip(items, values.tolist(), strict=True)
+    ]
+
+
+def test_people_rank_systems_with_the_same_tests() -> None:
+    items = rated({"bad": 0, "good": 2, "twin": 2})
+    values = np.array([item.rating() for item in items], dtype=float)
+    (ranking,), refused = compare_people(items, resamples=300, seed=7)
+    assert (ranking.by, ranking.aggregate, ranking.contexts, refused) == ("people", "mean", 60, {})
+    assert [row.group for row in ranking.systems] == ["a", "a", "b"]
+    assert ranking.systems[-1].value == pytest.approx(values[::3].mean())
+    expected = rank_values(items, values, by="people", options=RankingOptions(300, 7))
+    assert ranking == expected
+
+
+def test_unrated_items_and_systems_are_left_out_of_the_ranking_by_people() -> None:
+    items = rated({"a": 0, "b": 1})
+    items += [Item(f"{c}:c", "x", system="c", context_id=str(c)) for c in range(60)]
+    items[3] = msgspec.structs.replace(items[3], ratings=None)
+    (ranking,), _ = compare_people(items, resamples=100)
+    assert [row.system for row in ranking.systems] == ["b", "a"]
+    assert (ranking.contexts, ranking.left_out, ranking.unranked) == (59, 1, ["c"])
+    with pytest.raises(DataError, match="no item has ratings"):
+        compare_people([msgspec.structs.replace(item, ratings=None) for item in items])
+
+
+def test_scores_of_a_file_rank_systems_also_those_of_other_programs() -> None:
+    items, values = valued({"a": 0, "b": 3})
+    lines = [Score(item.id, "my-metric", value) for item, value in zip(items, values, strict=True)]
+    lines += [
+        Score(item.id, "self-bleu(n=2)", value) for item, value in zip(items, values, strict=True)
+    ]
+    joined = join(items, enumerate(lines, 1), items_name="items", scores_name="scores")
+    mine, lower = compare_scores(joined, resamples=100)[0]
+    assert (mine.by, mine.signature, mine.aggregate) == ("my-metric", None, "mean")
+    assert [row.system for row in mine.systems] == ["b", "a"]
+    # the registry knows that lower values of this metric are better
+    assert ([row.system for row in lower.systems], lower.higher_is_better) == (["a", "b"], False)
+    (alone,), _ = compare_scores(joined, metrics=["self-bleu( n=2 )"], resamples=100)
+    assert alone == lower
+    with pytest.raises(UsageError, match="the scores have no metric 'bleu'"):
+        compare_scores(joined, metrics=["bleu"])
+
+
+def test_the_gate_fails_for_systems_significantly_worse_than_the_baseline() -> None:
+    items = rated({"base": 1, "better": 3, "same": 1, "worse": 0})
+    (ranking,), _ = compare_people(items, resamples=500, baseline="base")
+    tests = {test.system: test for test in ranking.baseline_tests}
+    assert set(tests) == {"better", "same", "worse"}
+    assert [test.system for test in worse_than_baseline(ranking)] == ["worse"]
+    pairs = {(pair.better, pair.worse): pair for pair in ranking.pairs}
+    # the smallest of three p-values against the baseline, adjusted
+    assert tests["worse"].p == pytest.approx(3 * pairs["base", "worse"].p_randomisation)
+    assert tests["worse"].difference == pairs["base", "worse"].difference > 0
+    assert tests["better"].difference == -pairs["better", "base"].difference < 0
+    assert tests["better"].low == -pairs["better", "base"].high
+    # about 1 worse: more than .3, but not more than 2
+    for margin, failing in ((0.3, ["worse"]), (2.0, [])):
+        (ranking,), _ = compare_people(items, resamples=500, baseline="base", margin=margin)
+        assert [test.system for test in worse_than_baseline(ranking)] == failing
+    with pytest.raises(UsageError, match="baseline 'bas': no such system: did you mean 'base'"):
+        compare_people(items, baseline="bas")
+    with pytest.raises(UsageError, match="margin"):
+        compare_people(items, baseline="base", margin=-1)
+
+
+def test_where_lower_is_better_the_gate_fails_for_higher_values() -> None:
+    items, values = valued({"base": 0, "higher": 2})
+    options = RankingOptions(resamples=200, baseline="base")
+    ranking = rank_values(items, values, higher_is_better=False, options=options)
+    assert [test.system for test in worse_than_baseline(ranking)] == ["higher"]
+    assert ranking.baseline_tests[0].difference > 1
+    assert not worse_than_baseline(rank_values(items, values, options=options))
+
+
+def by_neighbours(monkeypatch: pytest.MonkeyPatch, means: dict[str, float], **kwargs) -> Ranking:
+    monkeypatch.setattr(ranking_module, "MAX_ALL_PAIRS", 5)
+    items, values = valued(means, 40)
+    return rank_values(items, values, options=RankingOptions(500, 3, **kwargs))
+
+
+def test_many_systems_are_tested_against_their_neighbours(monkeypatch) -> None:
+    means = {f"s{k:02}": k / 4 for k in range(12)}
+    items, values = valued(means, 40)
+    every = rank_values(items, values, options=RankingOptions(500, 3))
+    ranking = by_neighbours(monkeypatch, means)
+    assert ranking.neighbours_only
+    assert not every.neighbours_only
+    assert {row.group for row in ranking.systems} == {""}
+    names = [row.system for row in ranking.systems]
+    assert [(pair.better, pair.worse) for pair in ranking.pairs] == list(pairwise(names))
+    both = {(pair.better, pair.worse): pair for pair in every.pairs}
+    for row, same in zip(ranking.systems, every.systems, strict=True):
+        assert (row.low, row.value, row.high) == pytest.approx((same.low, same.value, same.high))
+    for pair in ranking.pairs:
+        same_pair = both[pair.better, pair.worse]
+        assert pair.p_randomisation == same_pair.p_randomisation
+        assert pair.p_bootstrap == same_pair.p_bootstrap
+        assert (pair.low, pair.high) == pytest.approx((same_pair.low, same_pair.high))
+    # blocks of systems do not change the numbers
+    monkeypatch.setattr(ranking_module, "CHUNK_BYTES", 8 * 500 * 4 * 3)
+    blocks = by_neighbours(monkeypatch, means)
+    for pair, other in zip(blocks.pairs, ranking.pairs, strict=True):
+        assert vars(pair) == pytest.approx(vars(other))
+
+
+@pytest.mark.parametrize("baseline", ["s00", "s05", "s11"])
+def test_many_systems_are_all_tested_against_the_baseline(monkeypatch, baseline) -> None:
+    means = {f"s{k:02}": k / 4 for k in range(12)}
+    ranking = by_neighbours(monkeypatch, means, baseline=baseline, margin=0.5)
+    assert len(ranking.baseline_tests) == 11
+    assert len({(pair.better, pair.worse) for pair in ranking.pairs}) == len(ranking.pairs)
+    worse = {test.system for test in worse_than_baseline(ranking)}
+    assert all(means[baseline] - means[name] > 0.5 for name in worse)
+    assert ("s00" in worse) == (baseline != "s00")
+    monkeypatch.setattr(ranking_module, "MAX_ALL_PAIRS", 300)
+    items, values = valued(means, 40)
+    every = rank_values(items, values, options=RankingOptions(500, 3, baseline, 0.5))
+    assert {test.system: test.p for test in ranking.baseline_tests} == pytest.approx(
+        {test.system: test.p for test in every.baseline_tests}
+    )
+
+
+def test_extreme_values_are_ranked() -> None:
+    for scale in (5e-324, 1e-300, 1e300):
+        items, _ = valued({"a": 0, "b": 0}, 10)
+        values = np.array([scale if item.system == "a" else 0.0 for item in items])
+        ranking = rank_values(items, values, options=RankingOptions(50))
+        assert [row.system for row in ranking.systems] == ["a", "b"]
+
+
+def test_too_few_resamples_for_significance_are_reported() -> None:
+    # 12 systems have 66 pairs: 66 / (resamples + 1) <= .05 needs 1,319 resamples
+    items, values = valued({f"s{k:02}": float(k) for k in range(12)}, 20)
+    few = rank_values(items, values, options=RankingOptions(1318))
+    assert few.min_resamples == 1319
+    assert all(pair.p_adjusted > 0.05 for pair in few.pairs if pair.p_adjusted is not None)
+    enough = rank_values(items, values, options=RankingOptions(1319))
+    assert enough.min_resamples is None
+    assert any(pair.p_adjusted <= 0.05 for pair in enough.pairs if pair.p_adjusted is not None)

@@ -8,21 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from rejoinder.fitting import figures
-from rejoinder.meta_evaluation.roc import area, auc, recall_at_1
+from rejoinder.fitting import validation
+from rejoinder.meta_evaluation.roc import auc, recall_at_1, roc_auc
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=60))
-def test_as_scikit_learn(pairs: list[tuple[bool, int]]) -> None:
+def test_roc_auc_equals_scikit_learn(pairs: list[tuple[bool, int]]) -> None:
     human, scores = np.array(pairs, float).T
     if len(set(human)) == 2:
-        assert area(scores, human) == pytest.approx(roc_auc_score(human, scores))
+        assert roc_auc(scores, human) == pytest.approx(roc_auc_score(human, scores))
     else:
-        assert area(scores, human) is None
+        assert roc_auc(scores, human) is None
 
 
 def test_more_than_two_ratings_have_none() -> None:
-    assert area(np.arange(3.0), np.arange(3.0)) is None
+    assert roc_auc(np.arange(3.0), np.arange(3.0)) is None
 
 
 def test_right_and_wrong_ones_by_hand() -> None:
@@ -34,7 +34,7 @@ def test_right_and_wrong_ones_by_hand() -> None:
     pairs = (a[:, None] > b).mean() + (a[:, None] == b).mean() / 2
     assert auc(a, b) == pytest.approx(pairs)
     scores, human = np.concatenate([a, b]), np.repeat([1.0, 0.0], [50, 70])
-    assert area(scores, human) == auc(a, b)
+    assert roc_auc(scores, human) == auc(a, b)
 
 
 def test_the_right_reply_comes_first() -> None:
@@ -53,5 +53,5 @@ def test_the_right_reply_comes_first() -> None:
     assert recall_at_1(scores, scores, contexts) is None
 
 
-def test_it_is_written_once() -> None:
-    assert figures.auc is auc  # type: ignore[attr-defined]
+def test_validation_uses_the_same_auc() -> None:
+    assert validation.auc is auc  # type: ignore[attr-defined]

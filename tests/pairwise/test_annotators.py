@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from duels import candidates, compared
-from rejoinder.meta_evaluation.humans import FEWEST, MOST_ANNOTATORS
-from rejoinder.pairwise.annotators import agreement, bad_annotators, pairwise_kappas
+from rejoinder.meta_evaluation.annotators import MAX_ANNOTATORS, MIN_COMMON
+from rejoinder.pairwise.annotators import (
+    comparison_agreement,
+    pairwise_kappas,
+    unreliable_annotators,
+)
 
 NAMES = "tuvwxyz"
 PAIRS = list(combinations(NAMES, 2))
@@ -33,7 +37,7 @@ def test_kappa_without_ties_is_twice_the_equal_share_less_one() -> None:
     # 21 pairs, 3 differ: 2 * 18/21 - 1
     ann = [1] * 21
     bob = [-1] * 3 + [1] * 18
-    found = agreement(compared(candidates(NAMES), said({"ann": ann, "bob": bob})))
+    found = comparison_agreement(compared(candidates(NAMES), said({"ann": ann, "bob": bob})))
     assert found.kappa == pytest.approx(2 * 18 / 21 - 1)
     assert [who.kappa for who in found.annotators] == [found.kappa] * 2
     # alpha of the 84 values in both directions, as many 1 as -1: observed disagreement 6 of 42,
@@ -42,7 +46,9 @@ def test_kappa_without_ties_is_twice_the_equal_share_less_one() -> None:
 
 
 @given(
-    st.lists(st.tuples(*[st.sampled_from([-1, 0, 1])] * 3), min_size=FEWEST, max_size=len(PAIRS))
+    st.lists(
+        st.tuples(*[st.sampled_from([-1, 0, 1])] * 3), min_size=MIN_COMMON, max_size=len(PAIRS)
+    )
 )
 def test_kappa_is_sklearns_of_both_directions(rows) -> None:
     verdicts = dict(zip(("ann", "bob", "cy"), map(list, zip(*rows, strict=True)), strict=True))
@@ -58,8 +64,8 @@ def test_kappa_is_sklearns_of_both_directions(rows) -> None:
 
 
 def test_few_pairs_in_common_are_no_agreement() -> None:
-    few = FEWEST - 1
-    found = agreement(
+    few = MIN_COMMON - 1
+    found = comparison_agreement(
         compared(candidates(NAMES), said({"ann": [1] * 21, "bob": [1] * few, "cy": [1]}))
     )
     assert found.kappa is None
@@ -68,73 +74,79 @@ def test_few_pairs_in_common_are_no_agreement() -> None:
         ("bob", few, None),
         ("cy", 1, None),
     ]
-    one_more = said({"ann": [1] * 21, "bob": [1] * FEWEST})
-    assert agreement(compared(candidates(NAMES), one_more)).kappa == 1
+    one_more = said({"ann": [1] * 21, "bob": [1] * MIN_COMMON})
+    assert comparison_agreement(compared(candidates(NAMES), one_more)).kappa == 1
 
 
-def test_one_judgement_is_neither_dropped_nor_judged() -> None:
+def test_an_annotator_with_one_answer_is_not_unreliable() -> None:
     rows = {"ann": [1] * 21, "bob": [1] * 21, "cy": [1] * 21, "once": [-1]}
-    assert bad_annotators(compared(candidates(NAMES), said(rows)), least_kappa=0.99) == []
+    assert unreliable_annotators(compared(candidates(NAMES), said(rows)), min_kappa=0.99) == []
 
 
-def test_the_worst_goes_first_and_spares_the_others() -> None:
+def test_the_lowest_kappa_is_removed_first_and_the_others_are_kept() -> None:
     # bad contradicts everybody: the others' mean kappas are (1 + 1 - 1)/3 = 1/3 with him, below
     # the limit, and 1 without him
     good = [1, -1] * 10
     rows = {"ann": good, "bob": good, "cy": good, "bad": [-v for v in good]}
     comparisons = compared(candidates(NAMES), said(rows))
-    found = agreement(comparisons)
+    found = comparison_agreement(comparisons)
     assert [who.kappa for who in found.annotators] == pytest.approx([1 / 3] * 3 + [-1])
-    (bad,) = bad_annotators(comparisons, least_kappa=0.5)
+    (bad,) = unreliable_annotators(comparisons, min_kappa=0.5)
     assert bad.name == "bad"
     assert bad.reason == "kappa with the others is -1.00"
-    assert agreement(comparisons.without(["bad"])).kappa == 1
-    assert bad_annotators(comparisons, least_kappa=-1) == []
+    assert comparison_agreement(comparisons.without(["bad"])).kappa == 1
+    assert unreliable_annotators(comparisons, min_kappa=-1) == []
 
 
-def test_of_two_who_disagree_both_stay() -> None:
+def test_two_annotators_who_disagree_are_both_kept() -> None:
     rows = {"ann": [1] * 20, "bob": [-1] * 20}
-    assert bad_annotators(compared(candidates(NAMES), said(rows)), least_kappa=0.5) == []
+    assert unreliable_annotators(compared(candidates(NAMES), said(rows)), min_kappa=0.5) == []
 
 
-def test_who_prefers_a_distractor_is_found() -> None:
+def test_annotators_who_prefer_distractors_are_unreliable() -> None:
     items = [*candidates(NAMES[:1], system="distractor"), *candidates(NAMES[1:])]
     six = PAIRS[:6]  # t, the distractor, against each other one
     assert all(a == "t" for a, _ in six)
     rows = {"good": [-1] * 6, "so-so": [1, -1, -1, 0, -1, -1], "bad": [1] * 6, "few": [1] * 4}
     comparisons = compared(items, said(rows))
-    found = {who.name: (who.planted, who.preferred) for who in agreement(comparisons).annotators}
+    found = {
+        who.name: (who.planted, who.preferred)
+        for who in comparison_agreement(comparisons).annotators
+    }
     assert found == {"good": (6, 0), "so-so": (6, 0.25), "bad": (6, 1), "few": (4, 1)}
-    assert [b.name for b in bad_annotators(comparisons, most_preferred=0.25)] == ["bad"]
-    assert [b.name for b in bad_annotators(comparisons, most_preferred=0.2)] == ["so-so", "bad"]
+    assert [b.name for b in unreliable_annotators(comparisons, max_distractor=0.25)] == ["bad"]
+    assert [b.name for b in unreliable_annotators(comparisons, max_distractor=0.2)] == [
+        "so-so",
+        "bad",
+    ]
     # the same where the distractor stands last
     last = [*candidates(NAMES[:-1]), *candidates(NAMES[-1:], system="distractor")]
     against = [(name, NAMES[-1], "a", "good") for name in NAMES[:-1]]
-    (good,) = agreement(compared(last, against)).annotators
+    (good,) = comparison_agreement(compared(last, against)).annotators
     assert (good.planted, good.preferred) == (6, 0)
-    other = bad_annotators(comparisons, most_preferred=0.25, distractor="none such")
+    other = unreliable_annotators(comparisons, max_distractor=0.25, distractor="none such")
     assert other == []
 
 
 def test_a_repeated_answer_is_no_agreement() -> None:
     one = said({"ann": [1] * 20, "bob": [1] * 15 + [-1] * 5})
-    once = agreement(compared(candidates(NAMES), one))
-    twice = agreement(compared(candidates(NAMES), one + one))
+    once = comparison_agreement(compared(candidates(NAMES), one))
+    twice = comparison_agreement(compared(candidates(NAMES), one + one))
     assert once.kappa == twice.kappa == 0.5
     assert once.alpha == twice.alpha
 
 
 def test_unnamed_answers_have_alpha_only() -> None:
     duels = [(a, b, "a") for a, b in PAIRS] * 2
-    found = agreement(compared(candidates(NAMES), duels))
+    found = comparison_agreement(compared(candidates(NAMES), duels))
     assert (found.annotators, found.kappa, found.alpha) == ([], None, 1)
 
 
 def test_hundreds_of_annotators_are_not_compared_one_by_one() -> None:
-    rows = {f"p{n}": [1, -1] * 6 for n in range(MOST_ANNOTATORS + 1)}
+    rows = {f"p{n}": [1, -1] * 6 for n in range(MAX_ANNOTATORS + 1)}
     comparisons = compared(candidates(NAMES), said(rows))
-    found = agreement(comparisons)
+    found = comparison_agreement(comparisons)
     assert found.kappa is None
     assert found.left_out is not None
     assert found.alpha == 1
-    assert bad_annotators(comparisons, least_kappa=0.5) == []
+    assert unreliable_annotators(comparisons, min_kappa=0.5) == []

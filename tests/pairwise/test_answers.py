@@ -10,7 +10,7 @@ import pytest
 
 from duels import candidates, compared
 from rejoinder.errors import DataError
-from rejoinder.io import JsonLines
+from rejoinder.files.jsonl import JsonLines
 from rejoinder.items import Item
 from rejoinder.pairwise.answers import UNNAMED, read_answers
 
@@ -81,7 +81,8 @@ def test_contradicting_answers_share_one_vote() -> None:
 def test_strict_refuses_what_contradicts_and_says_where() -> None:
     duels = [("x", "y", "a", "ann"), ("x", "z", "a", "ann"), ("x", "y", "tie", "ann")]
     with pytest.raises(
-        DataError, match=r"answers\.jsonl:3: 'ann' answered otherwise in answers\.jsonl:1"
+        DataError,
+        match=r"answers\.jsonl:3: 'ann' gave another answer to this pair in answers\.jsonl:1",
     ):
         compared(ITEMS, duels, strict=True)
 

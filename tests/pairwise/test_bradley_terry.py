@@ -50,7 +50,7 @@ def test_two_by_hand() -> None:
     assert found.error == pytest.approx([math.sqrt(1 / 3)] * 2, rel=1e-5)
     # the rate changes with the difference by p (1 - p) = 3/16: 3/16 * sqrt(4/3)
     assert found.rate_error == pytest.approx([3 / 16 * math.sqrt(4 / 3)] * 2, rel=1e-5)
-    assert (found.parts, found.bounded, found.circles) == (1, 0, 0)
+    assert (found.components, found.prior_bounded, found.circular_triads) == (1, 0, 0)
 
 
 def test_a_tie_is_half_a_win_for_either() -> None:
@@ -59,11 +59,11 @@ def test_a_tie_is_half_a_win_for_either() -> None:
     assert np.array_equal(ties.strength, wins.strength)
     level = bradley_terry(contest([[0, 0.5], [0.5, 0]]))
     assert level.strength == pytest.approx([0, 0])
-    assert level.bounded == 0
+    assert level.prior_bounded == 0
 
 
 @given(tables(), st.sampled_from([1.0, PRIOR, 10.0]))
-def test_as_scipy_finds_it(wins, prior) -> None:
+def test_strengths_equal_those_of_scipy(wins, prior) -> None:
     """The summit of the plain formula, and its curvature there by differences."""
     peer = minimize(
         lambda s: -log_posterior(s, wins, prior), np.zeros(len(wins)), tol=1e-12, method="BFGS"
@@ -87,14 +87,14 @@ def test_as_scipy_finds_it(wins, prior) -> None:
 
 
 @given(tables())
-def test_what_always_holds(wins) -> None:
+def test_invariants(wins) -> None:
     found = bradley_terry(contest(wins))
     games = wins + wins.T
     compared = games.sum(axis=1) > 0
     assert np.array_equal(np.isnan(found.strength), ~compared)
-    assert np.array_equal(found.part < 0, ~compared)
-    for part in range(found.parts):
-        own = found.part == part
+    assert np.array_equal(found.component < 0, ~compared)
+    for part in range(found.components):
+        own = found.component == part
         assert found.strength[own].sum() == pytest.approx(0, abs=1e-8)
         # who is preferred is lost to: the rates of a part average to a half
         assert found.rate[own].mean() == pytest.approx(0.5)
@@ -108,7 +108,7 @@ def test_one_that_always_wins_is_bounded_by_the_prior() -> None:
     # 0 always wins; 1 and 2 beat each other
     wins = [[0, 5, 5], [0, 0, 3], [0, 3, 0]]
     found = bradley_terry(contest(wins))
-    assert found.bounded == 1
+    assert found.prior_bounded == 1
     assert np.isfinite(found.strength).all()
     assert found.strength.argmax() == 0
     assert bradley_terry(contest(wins), prior=30).strength[0] > found.strength[0] + 1
@@ -117,41 +117,41 @@ def test_one_that_always_wins_is_bounded_by_the_prior() -> None:
     assert found.rate[0] < 1
 
 
-def test_more_wins_move_what_the_prior_holds() -> None:
+def test_more_wins_move_a_strength_that_the_prior_bounds() -> None:
     one, many = (bradley_terry(contest([[0, n], [0, 0]])).rate[0] for n in (1, 100))
     assert 0.5 < one < many < 1
 
 
-def test_a_circle_is_told_and_nobody_leads() -> None:
+def test_a_circular_triad_gives_equal_strengths() -> None:
     found = bradley_terry(contest([[0, 1, 0], [0, 0, 1], [1, 0, 0]]))
     assert found.strength == pytest.approx([0, 0, 0], abs=1e-9)
-    assert (found.circles, found.triples, found.bounded) == (1, 1, 0)
+    assert (found.circular_triads, found.triads, found.prior_bounded) == (1, 1, 0)
     straight = bradley_terry(contest([[0, 1, 1], [0, 0, 1], [0, 0, 0]]))
-    assert (straight.circles, straight.triples) == (0, 1)
+    assert (straight.circular_triads, straight.triads) == (0, 1)
     # of the pair that is not decided there is no triple
     tied = bradley_terry(contest([[0, 1, 0.5], [0, 0, 1], [0.5, 0, 0]]))
-    assert (tied.circles, tied.triples) == (0, 0)
+    assert (tied.circular_triads, tied.triads) == (0, 0)
 
 
-def test_circles_of_a_complete_tournament() -> None:
+def test_circular_triads_of_a_complete_tournament() -> None:
     """Kendall & Babington Smith 1940: C(n,3) less the sum of C(wins,2) go in a circle."""
     rng = np.random.default_rng(0)
     upper = np.triu(rng.integers(0, 2, (9, 9)), 1)
     wins = upper + np.tril(1 - upper.T, -1)
     expected = math.comb(9, 3) - sum(math.comb(int(row), 2) for row in wins.sum(axis=1))
     found = bradley_terry(contest(wins))
-    assert found.circles == expected > 0
-    assert found.triples == math.comb(9, 3)
+    assert found.circular_triads == expected > 0
+    assert found.triads == math.comb(9, 3)
 
 
-def test_unconnected_parts_stand_apart() -> None:
+def test_components_have_strengths_of_their_own() -> None:
     wins = np.zeros((6, 6))
     wins[0, 1] = wins[1, 0] = 1
     wins[0, 1] = 3
     wins[2, 3] = wins[3, 4] = wins[4, 2] = 1  # 5 was never compared
     found = bradley_terry(contest(wins))
-    assert found.part.tolist() == [1, 1, 0, 0, 0, -1]
-    assert found.parts == 2
+    assert found.component.tolist() == [1, 1, 0, 0, 0, -1]
+    assert found.components == 2
     alone = bradley_terry(contest(wins[:2, :2]))
     assert found.strength[:2] == pytest.approx(alone.strength)
     assert found.error[:2] == pytest.approx(alone.error)
@@ -177,7 +177,7 @@ def test_errors_are_those_of_repeated_experiments() -> None:
     assert rates == pytest.approx(np.mean([each.rate_error for each in found], axis=0), rel=0.15)
 
 
-def test_slopes_of_the_rates() -> None:
+def test_gradient_of_the_expected_rates() -> None:
     strength = np.array([0.5, -1.0, 2.0, 0.1])
     rates, slopes = expected_rates(strength)
     for number in range(4):
@@ -187,7 +187,7 @@ def test_slopes_of_the_rates() -> None:
         )
 
 
-def test_a_whole_step_would_jump_over_the_summit() -> None:
+def test_an_overshooting_newton_step_is_halved() -> None:
     """Few votes about some pairs and many about others: plain Newton never arrives."""
     wins = np.zeros((4, 4))
     wins[0, 1], wins[0, 3], wins[1, 2], wins[1, 3], wins[2, 0] = 0.5, 1000, 1000, 100, 1
@@ -206,5 +206,5 @@ def test_far_apart_converges() -> None:
         axis=1
     )
     assert np.abs(slope - strength / 100**2).max() < 1e-6
-    with pytest.raises(ValueError, match="above 0"):
+    with pytest.raises(ValueError, match="must be positive"):
         bradley_terry(contest(wins), prior=0)

@@ -12,7 +12,7 @@ from scipy.special import expit
 from duels import candidates, compared
 from rejoinder.pairwise.answers import Contest
 from rejoinder.pairwise.bradley_terry import PRIOR, expected_rates, solve
-from rejoinder.pairwise.plan import dealt, missing, next_pairs, plan
+from rejoinder.pairwise.plan import assign_questions, next_pairs, plan_questions, unjudged_pairs
 
 NAMES = "abcdefgh"
 
@@ -92,7 +92,7 @@ def test_no_pair_twice_unless_asked() -> None:
 
 def test_seeds_repeat_and_differ() -> None:
     comparisons = compared(candidates(NAMES), [])
-    one, same, other = (plan(comparisons, count=6, seed=seed) for seed in (1, 1, 2))
+    one, same, other = (plan_questions(comparisons, count=6, seed=seed) for seed in (1, 1, 2))
     assert one == same != other
 
 
@@ -101,29 +101,29 @@ def test_a_share_counts_what_is_judged() -> None:
     comparisons = compared(items, [("a", "b", "a", "ann"), ("a", "b", "b", "bob")])
     # c has 28 pairs: half are 14, one of them is judged; d has one pair, and half of it is none
     first, second = comparisons.contests()
-    assert (missing(first, 0.5), missing(second, 0.5)) == (13, 0)
-    questions = plan(comparisons, share=0.5)
+    assert (unjudged_pairs(first, 0.5), unjudged_pairs(second, 0.5)) == (13, 0)
+    questions = plan_questions(comparisons, share=0.5)
     assert [q.context for q in questions] == ["c"] * 13
-    assert plan(comparisons, share=0.01) == []
-    assert len(plan(comparisons, share=1)) == 28
+    assert plan_questions(comparisons, share=0.01) == []
+    assert len(plan_questions(comparisons, share=1)) == 28
 
 
-def test_a_count_goes_where_it_tells_most() -> None:
+def test_a_count_goes_to_the_most_informative_contexts() -> None:
     known = [(a, b, "a", who) for who in "12345" for a in "abcd" for b in "abcd" if a < b][:-1]
     items = [*candidates("abcd", "c"), *candidates("efgh", "d"), *candidates("ijkl", "e")]
     comparisons = compared(items, known[:-3])
     # c is nearly decided, d and e are not: they take turns
-    questions = plan(comparisons, count=6)
+    questions = plan_questions(comparisons, count=6)
     assert [q.context for q in questions] == ["d", "e"] * 3
     # 6 pairs each of d and e; of c all have answers
-    assert len(plan(comparisons, count=1000)) == 12
+    assert len(plan_questions(comparisons, count=1000)) == 12
     with pytest.raises(ValueError, match="either"):
-        plan(comparisons)
+        plan_questions(comparisons)
 
 
-def test_sides_are_drawn() -> None:
+def test_the_order_of_presentation_is_random() -> None:
     """Every candidate stands first now and then: in 19 pairs, hardly ever fewer than 3 times."""
-    questions = plan(compared(candidates([f"{n:02}" for n in range(20)]), []), share=1)
+    questions = plan_questions(compared(candidates([f"{n:02}" for n in range(20)]), []), share=1)
     first = np.bincount([q.a for q in questions], minlength=20)
     assert first.sum() == 190
     assert 2 < first.min() <= first.max() < 17
@@ -131,17 +131,17 @@ def test_sides_are_drawn() -> None:
 
 def test_a_context_with_one_candidate_has_no_pairs() -> None:
     items = [*candidates("a", "c"), *candidates("bc", "d")]
-    (question,) = plan(compared(items, []), count=5)
+    (question,) = plan_questions(compared(items, []), count=5)
     assert {question.a, question.b} == {1, 2}
-    assert missing(Contest("c", np.array([0]), np.zeros((1, 1))), 1) == 0
+    assert unjudged_pairs(Contest("c", np.array([0]), np.zeros((1, 1))), 1) == 0
 
 
-def test_questions_are_dealt_out_and_some_go_to_everybody() -> None:
-    questions = plan(compared(candidates(NAMES), []), count=20)
-    given = dealt(questions, ["ann", "bob"], 0.2)
+def test_questions_are_assigned_in_turn_and_a_share_to_all() -> None:
+    questions = plan_questions(compared(candidates(NAMES), []), count=20)
+    given = assign_questions(questions, ["ann", "bob"], 0.2)
     assert len(given) == 20 + 4
     both = {q for q, _ in given if sum(q == other for other, _ in given) == 2}
     assert len(both) == 4
     loads = [sum(name == who for _, name in given) for who in ("ann", "bob")]
     assert loads == [12, 12]
-    assert len(dealt(questions, ["ann", "bob"], 0)) == 20
+    assert len(assign_questions(questions, ["ann", "bob"], 0)) == 20

@@ -70,7 +70,7 @@ def test_planned_pairs_need_at_most_half_as_many() -> None:
     assert np.mean(drawn) > np.mean(fitted)
 
 
-def test_answers_grow_and_never_change() -> None:
+def test_earlier_answers_never_change() -> None:
     rng = np.random.default_rng(0)
     judge, _ = two_judges(rng, references=20)
     for steps in (
@@ -84,7 +84,7 @@ def test_answers_grow_and_never_change() -> None:
         assert np.array_equal(rates_by_counting(everything), judge.rates)
 
 
-def test_replies_are_worth_what_their_words_are() -> None:
+def test_the_quality_of_a_reply_is_the_mean_value_of_its_words() -> None:
     """A regression from the words that a reply has to its quality leaves nothing: quality is the
     mean of the words' worth, less a constant."""
     replies = Replies.of(np.random.default_rng(1), 400)

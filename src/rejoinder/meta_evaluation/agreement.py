@@ -1,8 +1,13 @@
-"""How far annotators agree with each other, beyond what chance would give.
+"""Coefficients of inter-annotator agreement, corrected for agreement by chance.
 
 No metric can be expected to agree with people more than people do among themselves.  Ratings are a
-matrix annotators x items with NaN where an annotator did not rate.  Undefined is ``None``: nothing
-rated twice, or only one value ever used, so that there is no disagreement to expect by chance.
+matrix annotators x items with NaN where an annotator did not rate.  Undefined is ``None``: no item
+was rated twice, or only one value was used, so that no disagreement is expected by chance.
+
+Why not the package krippendorff (0.9.0, measured on one core): it agrees to 1e-14
+(tests/differential), but takes 3 to 4 times as long (.16 s against .04 s for 1,000 annotators of
+20,000 items), needs a table of all pairs of values for every item (MemoryError for 3,775 different
+values of 2,000 items) and raises an error where alpha is undefined.
 """
 
 from itertools import combinations
@@ -16,8 +21,8 @@ from rejoinder.meta_evaluation.correlate import Floats, same_length
 Weights = Literal["none", "linear", "quadratic"]
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
-MOST_CATEGORIES = 1000
-"""Kappa is for categories: with more values than these, ratings are measurements."""
+MAX_CATEGORIES = 1000
+"""With more different values, ratings are measurements, for which kappa is not defined."""
 BLOCK = 64
 
 
@@ -28,12 +33,12 @@ def cohen_kappa(
     weights: Weights = "none",
     categories: ArrayLike | None = None,
 ) -> float | None:
-    """Cohen's kappa of two annotators, over the items that both rated.
+    """Return Cohen's kappa (1960) of two annotators, over the items that both rated.
 
     kappa = 1 - sum(w o) / sum(w e), with o the confusion matrix, e the product of its margins over
-    the number of items, and w the price of a confusion: 1, |i - j| or (i - j)^2 (Cohen 1960, 1968).
-    i and j count categories, so a weighted kappa depends on which there are: by default those that
-    either one used; give the whole scale as ``categories`` if some of it was never used.
+    the number of items, and w the weight of a confusion: 1, |i - j| or (i - j)^2 (Cohen 1968).
+    i and j number the categories, so a weighted kappa depends on the scale: by default the values
+    that either annotator used; give the whole scale as ``categories`` if some values do not occur.
     """
     first, second = _ratings(a, "a", 1), _ratings(b, "b", 1)
     same_length("a", first.size, "b", second.size)
@@ -43,28 +48,28 @@ def cohen_kappa(
 def mean_pairwise_kappa(
     ratings: ArrayLike, *, weights: Weights = "none", categories: ArrayLike | None = None
 ) -> float | None:
-    """The mean of Cohen's kappa over all pairs of annotators for which it is defined."""
+    """Return the mean of Cohen's kappa over all pairs of annotators for which it is defined."""
     return mean_of_pairs(pairwise_kappas(ratings, weights=weights, categories=categories))
 
 
 def pairwise_kappas(
     ratings: ArrayLike, *, weights: Weights = "none", categories: ArrayLike | None = None
 ) -> Floats:
-    """[annotators, annotators] Cohen's kappa of each two; NaN where it is not defined.
+    """Return Cohen's kappa of each two annotators [annotators, annotators]; NaN where undefined.
 
-    By default the categories are those that any annotator used (for an item rated twice or not).
-    Above MOST_CATEGORIES of them there is no kappa.
+    By default the categories are all values in the table. With more than MAX_CATEGORIES all kappas
+    are undefined.
     """
     table = _ratings(ratings, "ratings", 2)
     rated = ~np.isnan(table)
     used = np.unique(table[rated])
     scale = used if categories is None else np.unique(_ratings(categories, "categories", 1))
     if not np.isin(used, scale).all():
-        raise ValueError("ratings hold values outside the categories")
+        raise ValueError("ratings have values outside the categories")
     if weights not in ("none", "linear", "quadratic"):
         raise ValueError(f"unknown weights {weights!r}: expected none, linear or quadratic")
     found = np.full((len(table), len(table)), np.nan)
-    if scale.size > MOST_CATEGORIES:
+    if scale.size > MAX_CATEGORIES:
         return found
     codes = np.searchsorted(scale, table)
     for i, j in combinations(range(len(table)), 2):
@@ -76,38 +81,38 @@ def pairwise_kappas(
 
 
 def mean_of_pairs(table: Floats) -> float | None:
-    """Of a symmetric table of annotators, each two once."""
-    return mean_known(table[np.triu_indices(len(table), 1)])
+    """Return the mean of a symmetric table without its diagonal, NaN left out."""
+    return mean_defined(table[np.triu_indices(len(table), 1)])
 
 
-def mean_known(values: Floats) -> float | None:
-    """None where nothing is known."""
+def mean_defined(values: Floats) -> float | None:
+    """Return the mean of the values that are not NaN; None if all are."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else None
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> float | None:
-    """Krippendorff's alpha of all annotators together, missing ratings allowed.
+    """Return Krippendorff's alpha of all annotators; ratings may be missing.
 
     alpha = 1 - (n - 1) sum(o d) / sum(n_c n_k d).  o_ck counts the ordered pairs of values c, k
     that the m ratings of an item form, each item's divided by m - 1; n_c are its margins, n their
-    sum.  d is the square of the distance of c and k at the level of measurement: 1 if they differ;
-    how many ratings lie between them; c - k; (c - k) / (c + k).  Items rated once say nothing and
-    are left out.  (Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability".)
+    sum.  d is the squared distance of c and k at the level of measurement: 1 if they differ
+    (nominal); the number of ratings between them (ordinal); c - k; (c - k) / (c + k).  Items rated
+    once are left out.  (Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability".)
     """
     table = _ratings(ratings, "ratings", 2)
-    # a list of (item, value) without the gaps: there may be thousands of annotators, each with few
+    # sparse (item, value) pairs: there may be thousands of annotators with few ratings each
     item, annotator = np.nonzero(~np.isnan(table.T))
     several = np.bincount(item, minlength=table.shape[1]) >= 2
     values = table[annotator, item][several[item]]
     item = np.unique(item[several[item]], return_inverse=True)[1]
-    known, codes = np.unique(values, return_inverse=True)
+    distinct, codes = np.unique(values, return_inverse=True)
     if level == "ratio" and (values < 0).any():
         raise ValueError("a ratio scale has no negative values")
     if level == "nominal":
         observed, expected = _nominal(item, codes)
     elif level == "ordinal":
-        margins = np.bincount(codes, minlength=known.size)
+        margins = np.bincount(codes, minlength=distinct.size)
         observed, expected = _interval(item, (np.cumsum(margins) - margins / 2)[codes])
     elif level == "interval":
         observed, expected = _interval(item, values)
@@ -115,7 +120,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> float | 
         observed, expected = _ratio(item, values)
     else:
         raise ValueError(f"unknown level {level!r}: expected nominal, ordinal, interval or ratio")
-    if known.size < 2:
+    if distinct.size < 2:
         return None
     return 1 - (values.size - 1) * observed / expected
 
@@ -130,7 +135,7 @@ def _ratings(values: ArrayLike, name: str, dimensions: int) -> Floats:
 
 
 def _kappa(a: NDArray[np.intp], b: NDArray[np.intp], weights: Weights, size: int) -> float | None:
-    """From sums and margins, without a table of confusions."""
+    """Compute kappa from sums and margins, without a confusion matrix."""
     n = a.size
     of_a, of_b = np.bincount(a, minlength=size), np.bincount(b, minlength=size)
     if weights == "none":
@@ -147,7 +152,7 @@ def _kappa(a: NDArray[np.intp], b: NDArray[np.intp], weights: Weights, size: int
 
 
 def _nominal(item: NDArray[np.intp], codes: NDArray[np.intp]) -> tuple[float, float]:
-    """Observed and expected disagreement, for alpha: ordered pairs that differ."""
+    """Return observed and expected disagreement: ordered pairs of different values."""
     sizes, margins = np.bincount(item), np.bincount(codes)
     cells, counts = np.unique(item * margins.size + codes, return_counts=True)
     equal = np.bincount(cells // max(margins.size, 1), counts.astype(np.float64) ** 2, sizes.size)
@@ -156,8 +161,10 @@ def _nominal(item: NDArray[np.intp], codes: NDArray[np.intp]) -> tuple[float, fl
 
 
 def _interval(item: NDArray[np.intp], values: Floats) -> tuple[float, float]:
-    """The squared distances of all ordered pairs of m values are 2 m times the squares around
-    their mean: no pair need be looked at."""
+    """Return observed and expected disagreement as squared distances.
+
+    The sum over all ordered pairs of m values is 2 m times the sum of squares around their mean.
+    """
     sizes = np.bincount(item)
     centred = values - values.mean() if values.size else values
     means = np.bincount(item, centred) / sizes
@@ -166,8 +173,11 @@ def _interval(item: NDArray[np.intp], values: Floats) -> tuple[float, float]:
 
 
 def _ratio(item: NDArray[np.intp], values: Floats) -> tuple[float, float]:
-    """Here every pair must be looked at: those within an item, which stand side by side, by their
-    distance; those of all values a block at a time."""
+    """Return observed and expected disagreement of ratios, pair by pair.
+
+    Pairs within an item are visited by their distance in the sorted list, pairs of all values in
+    blocks.
+    """
     sizes = np.bincount(item)
     weight = (2 / (sizes - 1))[item] if sizes.size else values
     observed = expected = 0.0
@@ -177,10 +187,10 @@ def _ratio(item: NDArray[np.intp], values: Floats) -> tuple[float, float]:
         left = left[left + distance < item.size]
         left = left[item[left] == item[left + distance]]
         observed += float(weight[left] @ _ratio_squares(values[left], values[left + distance]))
-    known, margins = np.unique(values, return_counts=True)
-    for begin in range(0, known.size, BLOCK):
+    distinct, margins = np.unique(values, return_counts=True)
+    for begin in range(0, distinct.size, BLOCK):
         block = slice(begin, begin + BLOCK)
-        squares = _ratio_squares(known[block, np.newaxis], known)
+        squares = _ratio_squares(distinct[block, np.newaxis], distinct)
         expected += float(margins[block] @ squares @ margins)
     return observed, expected
 

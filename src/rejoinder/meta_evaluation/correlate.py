@@ -1,10 +1,10 @@
-"""How well a metric agrees with people: Pearson, Spearman and Kendall with intervals.
+"""Correlation of metrics with people: Pearson, Spearman and Kendall with intervals.
 
 The items of one context are not independent of each other, so a bootstrap that draws single items
-gives intervals that are too narrow.  Resamples are drawn by cluster: the items of a context come
-together or not at all (Field & Welsh 2007, "Bootstrapping clustered data").
+gives intervals that are too narrow.  Resamples are drawn by cluster: all items of a context, or
+none (Field & Welsh 2007, "Bootstrapping clustered data").
 
-Undefined is ``None``, never 0: a constant column has no correlation, nor have fewer than 3 items.
+Undefined is ``None``, never 0: constant columns and fewer than 3 items have no correlation.
 A resample in which a side is constant is left out of the percentiles; if that happens to more than
 half of them, or if there is only one cluster to draw, there is no interval.
 """
@@ -38,7 +38,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Correlations:
-    """One metric against people, over n items."""
+    """Correlations of one metric with people, over n items."""
 
     n: int
     pearson: Estimate
@@ -48,7 +48,7 @@ class Correlations:
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of values with what the kernels need to know of their order, found once."""
+    """Columns of values with the rank codes and sort orders that the kernels need."""
 
     values: Floats
     codes: Integers
@@ -56,7 +56,7 @@ class Columns:
 
     @classmethod
     def of(cls, values: Floats) -> "Columns":
-        """Scale by a power of two, which is exact, so that no square overflows or vanishes."""
+        """Prepare columns; scale by a power of two, which is exact, against over- and underflow."""
         _, exponents = np.frexp(np.abs(values).max(axis=1, keepdims=True, initial=0.0))
         codes = np.empty(values.shape, np.int32)
         for row, column in zip(codes, values, strict=True):
@@ -66,7 +66,7 @@ class Columns:
 
 
 def finite(values: ArrayLike, name: str, dimensions: int = 1) -> Floats:
-    """The values as a float array; ValueError if any is missing: the caller leaves those out."""
+    """Return the values as a float array; ValueError if any is NaN or infinite."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != dimensions:
         raise ValueError(f"{name}: expected {dimensions} dimension(s), got {array.ndim}")
@@ -77,24 +77,25 @@ def finite(values: ArrayLike, name: str, dimensions: int = 1) -> Floats:
 
 
 def same_length(first: str, a: int, second: str, b: int) -> None:
+    """Raise ValueError if two columns differ in length."""
     if a != b:
         raise ValueError(f"{first} has {a} items but {second} has {b}")
 
 
 def chunk_sizes(resamples: int, row_bytes: int) -> Iterator[int]:
     """Split a number of resamples so that a chunk of rows stays within CHUNK_BYTES."""
-    most = max(1, CHUNK_BYTES // max(1, row_bytes))
-    for start in range(0, resamples, most):
-        yield min(most, resamples - start)
+    size = max(1, CHUNK_BYTES // max(1, row_bytes))
+    for start in range(0, resamples, size):
+        yield min(size, resamples - start)
 
 
 def draw_counts(
     rng: np.random.Generator, units: int, resamples: int, row_bytes: int = 0
 ) -> Iterator[Integers]:
-    """Bootstrap resamples in chunks [k, units]: how often each unit is drawn.
+    """Yield bootstrap resamples in chunks [k, units]: how often each unit is drawn.
 
-    ``row_bytes`` is what the caller will hold a resample besides.  The chunk size does not change
-    what is drawn.
+    ``row_bytes`` is the memory that the caller needs per resample.  The chunk size does not change
+    the draws.
     """
     drawing_bytes = 3 * 8 * units
     for size in chunk_sizes(resamples, drawing_bytes + row_bytes):
@@ -105,7 +106,7 @@ def draw_counts(
 
 
 def weighted(statistic: Statistic, counts: Integers, columns: Columns, human: Columns) -> Floats:
-    """The correlation of each column with the human one in each resample, [columns, resamples]."""
+    """Return the correlation of each column with people by resample, [columns, resamples]."""
     from rejoinder.kernels import resampling
 
     if statistic == "pearson":
@@ -126,10 +127,9 @@ def bootstrap(
     seed: Seed = 12345,
     statistics: Iterable[Statistic] = STATISTICS,
 ) -> dict[Statistic, Floats]:
-    """The correlations of m columns [m, n] in each resample, [m, resamples]; NaN if degenerate.
+    """Return the correlations of m columns [m, n] by resample, [m, resamples]; NaN if undefined.
 
-    Every column and statistic sees the same resamples, so they can be compared resample by
-    resample.
+    All columns and statistics share the resamples, so that they can be compared pairwise.
     """
     metrics, people, labels = _checked(columns, human, clusters, resamples)
     found: dict[Statistic, Floats] = {
@@ -161,7 +161,7 @@ def correlate(
     seed: Seed = 12345,
     confidence: float = 0.95,
 ) -> Correlations:
-    """One metric's correlations with people; see `correlate_many`."""
+    """Return the correlations of one metric with people; see `correlate_many`."""
     return correlate_many(
         finite(metric, "metric")[np.newaxis],
         human,
@@ -181,7 +181,7 @@ def correlate_many(
     seed: Seed = 12345,
     confidence: float = 0.95,
 ) -> list[Correlations]:
-    """The correlations of m metrics [m, n] with people [n], on shared resamples.
+    """Return the correlations of m metrics [m, n] with people [n], on shared resamples.
 
     Values and p-values are scipy's (Student's t for Pearson and Spearman; for Kendall's tau-b
     exact if few and untied, else normal).  Intervals are percentiles of a bootstrap over
@@ -206,7 +206,7 @@ def correlate_many(
 
 
 def percentiles(drawn: Floats, confidence: float = 0.95) -> tuple[float | None, float | None]:
-    """The interval of resampled values, NaN left out; None if those are more than half."""
+    """Return the interval of resampled values without NaN; None if more than half are NaN."""
     defined = drawn[np.isfinite(drawn)]
     if defined.size == 0 or 2 * defined.size < drawn.size:
         return None, None
@@ -218,7 +218,7 @@ def percentiles(drawn: Floats, confidence: float = 0.95) -> tuple[float | None, 
 def _checked(
     columns: ArrayLike, human: ArrayLike, clusters: ArrayLike | None, resamples: int
 ) -> tuple[Floats, Floats, NDArray[np.intp]]:
-    """The arguments as arrays of matching shapes, with the cluster labels made dense."""
+    """Return the arguments as arrays of matching shapes, cluster labels numbered from 0."""
     metrics = finite(columns, "metric", dimensions=2)
     people = finite(human, "human")
     same_length("metric", metrics.shape[1], "human", people.size)
@@ -236,7 +236,7 @@ def _checked(
 def _plain(
     statistic: Statistic, columns: Columns, row: int, human: Columns
 ) -> tuple[float | None, float | None]:
-    """The value and p-value of one column without resampling, by scipy."""
+    """Return value and p-value of one column, by scipy."""
     codes, human_codes = columns.codes[row], human.codes[0]
     if codes.size < 3 or codes.max() == 0 or human_codes.max() == 0:
         return None, None

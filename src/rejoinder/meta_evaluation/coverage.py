@@ -1,7 +1,7 @@
-"""Agreement with people by how well an evaluator's logs cover the contexts.
+"""Correlation with people by how well an evaluator's pool covers the contexts.
 
-An evaluator may be right about what its logs are about, and know nothing of the rest. Items are
-sorted by coverage and cut into three parts of equal size.
+An evaluator may be reliable in the domain of its logs only. Items are sorted by coverage and cut
+into thirds of equal size.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from rejoinder.meta_evaluation.correlate import Correlations, correlate_many
 from rejoinder.meta_evaluation.join import Joined
 
 THIRDS = ("lowest", "middle", "highest")
-FEWEST = 9
-"""Items: thirds of fewer have no correlation worth the name."""
+MIN_ITEMS = 9
+"""Items needed for correlations of thirds."""
 
 
 @dataclass(frozen=True)
-class Third:
-    """A metric's agreement with people over the items of one third."""
+class CoverageThird:
+    """Correlation of a metric with people over the items of one third."""
 
     metric: str
     by: str
-    """``nearest`` or ``agreement``; see rejoinder.evaluator.coverage."""
+    """Kind of coverage, ``nearest`` or ``agreement``; see rejoinder.evaluator.coverage."""
     third: str
     low: float
     high: float
     correlations: Correlations
 
 
-def by_coverage(joined: Joined, resamples: int, seed: int) -> list[Third]:
-    """For each metric that came with coverage, each kind of it, and each third, the correlation."""
-    found = []
+def by_coverage(joined: Joined, resamples: int, seed: int) -> list[CoverageThird]:
+    """Return correlations by third for each metric whose scores have coverage, and each kind."""
+    thirds = []
     for name in joined.order:
         for kind, coverage in joined.coverage.get(name, {}).items():
             scores = joined.item_scores[name]
-            known = np.flatnonzero(~np.isnan(joined.human) & ~np.isnan(scores + coverage))
-            if len(known) < FEWEST:
+            defined = np.flatnonzero(~np.isnan(joined.human) & ~np.isnan(scores + coverage))
+            if len(defined) < MIN_ITEMS:
                 continue
-            # equal coverage, such as that of replies to one context, in the order of the file
-            order = known[np.argsort(coverage[known], kind="stable")]
+            # items of equal coverage, such as replies to one context, stay in the order of the file
+            order = defined[np.argsort(coverage[defined], kind="stable")]
             for third, chosen in zip(THIRDS, np.array_split(order, len(THIRDS)), strict=True):
                 (correlations,) = correlate_many(
                     scores[chosen][np.newaxis],
@@ -51,5 +51,5 @@ def by_coverage(joined: Joined, resamples: int, seed: int) -> list[Third]:
                     seed=seed,
                 )
                 low, high = float(coverage[chosen[0]]), float(coverage[chosen[-1]])
-                found.append(Third(name, kind, third, low, high, correlations))
-    return found
+                thirds.append(CoverageThird(name, kind, third, low, high, correlations))
+    return thirds

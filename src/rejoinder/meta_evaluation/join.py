@@ -1,4 +1,4 @@
-"""Items and scores brought together as columns, with nothing missing unnoticed."""
+"""Join of an items file and a scores file into columns; missing scores are an error."""
 
 from __future__ import annotations
 
@@ -15,33 +15,35 @@ from rejoinder.items import Item, Score
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-NAMED = 5
-"""How many names a message holds."""
+MAX_NAMES = 5
+"""Names that a message lists."""
 
 
 @dataclass(frozen=True)
 class Units:
-    """What is correlated: replies, contexts or systems, each with a rating and scores.
+    """Units of analysis: replies, or sets of replies of a system to a context, with rating and
+    scores.
 
-    ``context`` groups units that must be resampled together; ``system`` says whose they are.
+    Units with the same ``context`` are resampled together.
     """
 
     level: str
     human: Floats
-    """[n] average rating; NaN where nobody rated."""
+    """[n] mean rating; NaN if unrated."""
     scores: dict[str, Floats]
-    """For each metric [n] its values; NaN where unscored."""
+    """By metric [n] values; NaN if unscored."""
     context: Ints
     system: Ints
-    """[n] the number of each unit's system in ``names``."""
+    """[n] number of the unit's system in ``names``."""
     names: list[str]
 
     def of(self, system: str | None) -> NDArray[np.bool_]:
-        """Which units are one system's."""
+        """Return a mask of the units of one system."""
         number = self.names.index(system) if system in self.names else -1
         return np.asarray(self.system == number)
 
     def without(self, system: str | None) -> Units:
+        """Return the units of all other systems."""
         keep = ~self.of(system)
         scores = {name: values[keep] for name, values in self.scores.items()}
         human, context = self.human[keep], self.context[keep]
@@ -50,33 +52,38 @@ class Units:
 
 @dataclass(frozen=True)
 class Joined:
-    """A scores file laid over its items file."""
+    """Items with their scores as columns."""
 
     items: Sequence[Item]
     item_scores: dict[str, Floats]
     context_scores: dict[str, dict[tuple[str, str], float]]
-    """For each set metric, values by (context, system)."""
+    """By set metric, values by (context, system)."""
     system_scores: dict[str, dict[str, float]]
     order: list[str]
-    """Metrics as they first appear in the scores file."""
+    """Metrics in the order of the scores file."""
     coverage: dict[str, dict[str, Floats]] = field(default_factory=dict)
-    """For each metric of an evaluator how well it covers each item, where the scores tell."""
+    """By metric and kind, how well the evaluator's pool covers each item, if the scores say so."""
+    signatures: dict[str, str] = field(default_factory=dict)
+    """By metric, the signature in the scores file, empty if there is none."""
 
     @cached_property
     def human(self) -> Floats:
+        """[items] mean rating; NaN if unrated."""
         ratings = [item.rating() for item in self.items]
         return np.array([np.nan if rating is None else rating for rating in ratings])
 
     @cached_property
     def contexts(self) -> Ints:
+        """[items] number of the context."""
         return _numbered(item.group for item in self.items)[0]
 
     def replies(self) -> Units:
+        """Return one unit per reply."""
         systems = _numbered(item.system for item in self.items)
         return Units("item", self.human, self.item_scores, self.contexts, *systems)
 
     def sets(self) -> Units:
-        """One unit for each context and system: what set metrics judge."""
+        """Return one unit per context and system, which set metrics score."""
         numbers: dict[tuple[str, str], list[int]] = {}
         for number, item in enumerate(self.items):
             numbers.setdefault((item.group, item.system), []).append(number)
@@ -98,13 +105,13 @@ class Joined:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a message: the first few, and how many more there are."""
-    more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    """Return names for a message: the first few, and how many more there are."""
+    more = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _numbered(names: Iterable[str]) -> tuple[Ints, list[str]]:
-    """A number for each name, in the order in which they appear, and the names."""
+    """Return a number for each name, in order of appearance, and the distinct names."""
     number: dict[str, int] = {}
     codes = [number.setdefault(name, len(number)) for name in names]
     return np.array(codes, np.int64), list(number)
@@ -116,7 +123,7 @@ def _mean(values: Floats) -> float:
 
 
 def _column(columns: dict[str, Floats], name: str, size: int) -> Floats:
-    """The column of this name, made when it is first asked for."""
+    """Return the column of this name, created on first use."""
     if name not in columns:
         columns[name] = np.full(size, np.nan)
     return columns[name]
@@ -125,7 +132,7 @@ def _column(columns: dict[str, Floats], name: str, size: int) -> Floats:
 def join(
     items: Sequence[Item], scores: Iterable[tuple[int, Score]], *, items_name: str, scores_name: str
 ) -> Joined:
-    """Lay scores over items; ids of one file that the other does not know are an error."""
+    """Join scores to items; ids that only one of the two files has are an error."""
     place = {item.id: number for number, item in enumerate(items)}
     sets = {(item.group, item.system) for item in items}
     systems = {item.system for item in items}
@@ -148,13 +155,13 @@ def join(
             whose = f" of the system '{score.system}'" if score.level == "context" else ""
             raise DataError(
                 f"the {score.level} '{score.id}'{whose} is not in {items_name};"
-                " give the items that were scored",
+                " give the items file that was scored",
                 path=scores_name,
                 line=line,
             )
         if key in seen:
             raise DataError(
-                f"a second score of '{score.id}' by {score.metric}; expected one of each",
+                f"a second score of '{score.id}' by {score.metric}; expected one per item",
                 path=scores_name,
                 line=line,
             )
@@ -162,7 +169,7 @@ def join(
         if score.signature != signature:
             raise DataError(
                 f"{score.metric} has the signature '{score.signature}', but in line {first}"
-                f" '{signature}'; expected scores of one and the same metric under one name",
+                f" '{signature}'; a metric's scores must have the same signature",
                 path=scores_name,
                 line=line,
             )
@@ -182,7 +189,8 @@ def join(
         if missing:
             raise DataError(
                 f"{len(missing)} of {len(items)} items, the first is '{missing[0]}', have no"
-                f" score by {name} in {scores_name}; run 'rejoinder score' on this file",
+                f" score by {name} in {scores_name}; score this items file",
                 path=items_name,
             )
-    return Joined(items, columns, context_scores, system_scores, list(order), coverage)
+    signatures = {name: signature for name, (signature, _) in signed.items()}
+    return Joined(items, columns, context_scores, system_scores, list(order), coverage, signatures)

@@ -1,54 +1,74 @@
-"""Which system is better: ranks with intervals, tests, and groups that can't be told apart.
+"""Ranking of systems by a metric or by people, with intervals, tests and groups.
 
-Systems are compared on the contexts that all of them answered, context by context, so that
-an easy context is easy for everybody. Everything works on the metric's additive statistics.
+Systems are compared on the contexts that all of them answered, context by context, because some
+contexts are easier than others. All computations use additive statistics: intervals by paired
+bootstrap over contexts, p-values by paired bootstrap and by approximate randomisation, adjusted for
+the number of tests (Holm).
+
+The number of pairs grows with the square of the number of systems. Above MAX_ALL_PAIRS systems only
+neighbours in the ranking are tested, and the baseline, if there is one, with every other system;
+``Ranking.neighbours_only`` says so, and there are no groups.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.errors import DataError
+from rejoinder.errors import DataError, UsageError
 from rejoinder.items import Item
-from rejoinder.meta_evaluation.join import listed
+from rejoinder.meta_evaluation.correlate import CHUNK_BYTES
+from rejoinder.meta_evaluation.join import Joined, listed
 from rejoinder.meta_evaluation.significance import (
     Finish,
     holm,
     letters,
     paired_bootstrap,
+    randomisation_pairs,
     randomisation_table,
 )
-from rejoinder.metrics.base import Metric
-from rejoinder.metrics.evaluate import Judged, Scored, judge_sets
+from rejoinder.metrics.evaluate import BatchScores, SystemScore, score_sets
+from rejoinder.metrics.metric import Metric
+from rejoinder.metrics.metric_set import MetricSet
 from rejoinder.metrics.pooling import averaged
-from rejoinder.metrics.request import Requests
+from rejoinder.registry import METRICS
+from rejoinder.spec import did_you_mean, parse
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Aggregate = Literal["corpus", "mean"]
+
+PEOPLE = "people"
+"""What a ranking by human ratings is called."""
 ALPHA = 0.05
 TAILS = [0.025, 0.975]
+MAX_ALL_PAIRS = 300
+"""Systems up to which every pair is tested."""
+NOT_ADDITIVE = "it does not add up over contexts, so they can't be resampled"
 
 
 @dataclass(frozen=True)
-class Ranked:
-    """One system's place by one metric."""
+class RankedSystem:
+    """One system's place in a ranking."""
 
     system: str
     value: float
     low: float
     high: float
     group: str
-    """Letters: systems that share one can't be told apart at the 5 % level."""
+    """Letters: systems that share one can't be told apart at the 5 % level. Empty if not all pairs
+    were tested."""
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two systems: how much better the first is (also where lower is better), and how sure."""
+class SystemPair:
+    """Test of two systems: by how much the first is better, also if lower values are better."""
 
     better: str
     worse: str
@@ -58,132 +78,322 @@ class Pair:
     p_bootstrap: float
     p_randomisation: float | None
     p_adjusted: float | None
-    """Approximate randomisation, adjusted for all pairs of this metric (Holm)."""
+    """``p_randomisation`` adjusted for all tested pairs of the ranking (Holm)."""
 
 
 @dataclass(frozen=True)
-class Order:
+class BaselineTest:
+    """Test whether a system is worse than the baseline by more than a margin."""
+
+    system: str
+    difference: float
+    """By how much the baseline is better; negative if the system is better."""
+    low: float
+    high: float
+    p: float | None
+    """Two-sided, and adjusted for all tests against the baseline (Holm): approximate randomisation,
+    or with a margin a paired bootstrap test of the difference against the margin."""
+    worse: bool
+    """The difference exceeds the margin, and p < .05."""
+
+
+@dataclass(frozen=True)
+class Ranking:
     """Systems from best to worst, over the contexts that all of them answered."""
 
     contexts: int
     left_out: int
-    """Contexts that not every system answered, or that could not be scored for one of them."""
-    systems: list[Ranked]
-    pairs: list[Pair]
+    """Contexts that some system did not answer, or that could not be scored for some system."""
+    systems: list[RankedSystem]
+    pairs: list[SystemPair]
+    """All pairs, or with ``neighbours_only`` each system with the next one."""
+    by: str = ""
+    """Label of the metric, or "people"."""
+    signature: str | None = None
+    higher_is_better: bool = True
+    aggregate: Aggregate = "mean"
+    """Whether a system's value is the metric of its whole corpus or the mean over its replies."""
+    neighbours_only: bool = False
+    unranked: list[str] = field(default_factory=list)
+    """Systems without any value."""
+    baseline: str | None = None
+    baseline_tests: list[BaselineTest] = field(default_factory=list)
+    """The baseline against each other system."""
+    min_resamples: int | None = None
+    """Resamples that the smallest possible adjusted p needs to be significant, if there were fewer:
+    p is at least 1 / (resamples + 1), and Holm multiplies it by the number of tests."""
+
+
+def worse_than_baseline(ranking: Ranking) -> list[BaselineTest]:
+    """Return the tests that fail the gate "no system is worse than the baseline"."""
+    return [test for test in ranking.baseline_tests if test.worse]
 
 
 @dataclass(frozen=True)
-class Ranking(Order):
-    """An order, and the metric that says so."""
+class RankingOptions:
+    """How systems are tested.
 
-    metric: Metric
+    ``baseline`` names a system that is tested against each other one, also if otherwise only
+    neighbours are; systems fail the gate that are worse than it by more than ``margin``.
+    """
+
+    resamples: int = 1000
+    seed: int = 12345
+    baseline: str | None = None
+    margin: float = 0.0
+
+    def check(self, systems: Collection[str]) -> None:
+        """Raise an error if there is nothing to compare, or no such baseline."""
+        if len(systems) < 2:
+            raise DataError(
+                f"found only one system ({', '.join(systems)}); expected replies of two or more"
+                " systems, distinguished by the field 'system'"
+            )
+        if self.baseline is not None and self.baseline not in systems:
+            hint = did_you_mean(self.baseline, systems)
+            raise UsageError(f"baseline '{self.baseline}': no such system: {hint}")
+        if not 0 <= self.margin < math.inf:
+            raise UsageError(f"margin: expected a number of at least 0, got {self.margin}")
 
 
 class NotComparable(Exception):
-    """Why systems can't be compared by a metric."""
+    """Systems can't be compared by a metric; the message says why."""
 
 
 @dataclass
-class Rows:
-    """One metric's additive statistics by system and context, and what it could not score."""
+class ContextStatistics:
+    """Additive statistics of one metric by system and context, and reasons for missing ones."""
 
     finish: Finish
     higher_is_better: bool = True
-    found: dict[tuple[str, str], Floats] = field(default_factory=dict)
+    rows: dict[tuple[str, str], Floats] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
     """Contexts in which a reply could not be scored."""
     reasons: Counter[str] = field(default_factory=Counter)
 
     def add(self, system: str, context: str, row: Floats | None, reason: str | None) -> None:
+        """Add the statistics of one reply, or the reason why there are none."""
         if row is None or reason is not None:
             self.missing.add(context)
             self.reasons[str(reason)] += 1
         else:
             key = system, context
-            self.found[key] = self.found[key] + row if key in self.found else row
+            self.rows[key] = self.rows[key] + row if key in self.rows else row
 
 
 def compare_systems(
-    asked: Requests,
-    batches: Iterable[tuple[list[Item], list[Scored]]],
+    metrics: MetricSet,
+    batches: Iterable[tuple[list[Item], list[BatchScores]]],
     *,
-    resamples: int,
-    seed: int,
-) -> tuple[list[Ranking], dict[Metric, str]]:
-    """Rank systems by each metric; those by which they can't be compared, with the reason.
+    resamples: int = 1000,
+    seed: int = 12345,
+    baseline: str | None = None,
+    margin: float = 0.0,
+) -> tuple[list[Ranking], dict[str, str]]:
+    """Rank the systems by each metric while scoring.
 
-    ``batches`` are those of :func:`rejoinder.metrics.evaluate.evaluate`.
+    ``batches`` are those of :func:`rejoinder.metrics.evaluate.evaluate`. Returns the rankings, and
+    by label the reasons why systems can't be compared by the other metrics.
     """
-    columns: dict[Metric, Rows] = {
-        metric: Rows(metric.values, metric.higher_is_better) for metric in asked.item_metrics
+    options = RankingOptions(resamples, seed, baseline, margin)
+    statistics: dict[Metric, ContextStatistics] = {
+        metric: ContextStatistics(metric.values, metric.higher_is_better)
+        for metric in metrics.item_metrics
     }
     systems: dict[str, None] = {}
     kept: list[Item] = []
     for items, results in batches:
         systems.update(dict.fromkeys(item.system for item in items))
-        kept.extend(items if asked.sets else ())
-        for column, result in zip(columns.values(), results, strict=True):
+        kept.extend(items if metrics.set_metrics else ())
+        for column, result in zip(statistics.values(), results, strict=True):
             for item, row, reason in zip(items, result.rows, result.reasons, strict=True):
                 column.add(item.system, item.group, row, reason)
-    if len(systems) < 2:
-        raise DataError(
-            f"found one system only ({', '.join(systems)}); expected replies of two or more,"
-            " told apart by the field 'system'"
-        )
-    by_sets, refused = _set_rows(judge_sets(kept, asked.set_metrics))
+    options.check(systems)
+    of_sets, refused = _set_statistics(score_sets(kept, metrics.set_metrics))
+    reasons = {metrics.labels[metric]: reason for metric, reason in refused.items()}
     rankings = []
-    for metric, column in (columns | by_sets).items():
+    for metric, column in (statistics | of_sets).items():
+        label = metrics.labels[metric]
         try:
-            order = rank(column, list(systems), resamples, seed)
-            rankings.append(Ranking(**vars(order), metric=metric))
+            ranking = rank(column, list(systems), options)
         except NotComparable as error:
-            refused[metric] = str(error)
-    if not rankings:
-        labels = asked.labels
-        raise DataError("; ".join(f"{labels[each]}: {why}" for each, why in refused.items()))
-    return rankings, refused
+            reasons[label] = str(error)
+            continue
+        aggregate: Aggregate = "corpus" if metric in statistics else "mean"
+        rankings.append(
+            replace(ranking, by=label, signature=metric.signature(), aggregate=aggregate)
+        )
+    return _checked(rankings, reasons), reasons
+
+
+def compare_scores(
+    joined: Joined,
+    metrics: Sequence[str] | None = None,
+    *,
+    resamples: int = 1000,
+    seed: int = 12345,
+    baseline: str | None = None,
+    margin: float = 0.0,
+) -> tuple[list[Ranking], dict[str, str]]:
+    """Rank the systems by each metric of a scores file, or by some of them.
+
+    A system's value is the mean of its scores. Scores of other programs can be used as well; for
+    metrics that Rejoinder does not know, higher is better.
+    """
+    options = RankingOptions(resamples, seed, baseline, margin)
+    options.check(dict.fromkeys(item.system for item in joined.items))
+    rankings: list[Ranking] = []
+    reasons: dict[str, str] = {}
+    for label in joined.order if metrics is None else find_labels(joined, metrics):
+        try:
+            rankings.append(_rank_label(joined, label, options))
+        except NotComparable as error:
+            reasons[label] = str(error)
+    return _checked(rankings, reasons), reasons
+
+
+def compare_people(
+    items: Sequence[Item],
+    *,
+    resamples: int = 1000,
+    seed: int = 12345,
+    baseline: str | None = None,
+    margin: float = 0.0,
+) -> tuple[list[Ranking], dict[str, str]]:
+    """Rank the systems by the mean of their human ratings, over the rated items.
+
+    Returns one ranking, in the same form as :func:`compare_scores`.
+    """
+    systems = dict.fromkeys(item.system for item in items)
+    options = RankingOptions(resamples, seed, baseline, margin)
+    options.check(systems)
+    rated = [item for item in items if item.rating() is not None]
+    if not rated:
+        raise DataError("no item has ratings; ranking by people needs the field 'ratings'")
+    values = np.array([item.rating() for item in rated], dtype=float)
+    try:
+        ranking = rank_values(rated, values, by=PEOPLE, options=options)
+    except NotComparable as error:
+        raise DataError(f"people: {error}") from None
+    ranked = {row.system for row in ranking.systems}
+    return [replace(ranking, unranked=[name for name in systems if name not in ranked])], {}
 
 
 def rank_values(
     items: Sequence[Item],
     values: Floats,
     *,
+    by: str = "",
     higher_is_better: bool = True,
     reasons: Mapping[str, str] | None = None,
-    resamples: int,
-    seed: int,
-) -> Order:
-    """Rank systems by the average of what their replies got, such as scores out of a file; NaN is
-    unscored, for which ``reasons`` has the reason by item."""
-    column = Rows(averaged, higher_is_better)
+    options: RankingOptions | None = None,
+) -> Ranking:
+    """Rank systems by the mean value of their replies, such as scores or ratings.
+
+    NaN is unscored; ``reasons`` gives the reason by item id. A system without any value, such as
+    people whose replies are the references, does not keep the others from being compared.
+    """
+    systems = list(dict.fromkeys(item.system for item in items))
+    scored = {items[i].system for i in np.flatnonzero(~np.isnan(values)).tolist()}
+    ranked = [name for name in systems if name in scored] if scored else systems
+    column = ContextStatistics(averaged, higher_is_better)
     for item, value in zip(items, values.tolist(), strict=True):
+        if scored and item.system not in scored:
+            continue
         if math.isnan(value):
             column.add(item.system, item.group, None, (reasons or {}).get(item.id, "no value"))
         else:
             column.add(item.system, item.group, np.array([value, 1.0]), None)
-    return rank(column, list(dict.fromkeys(item.system for item in items)), resamples, seed)
+    unranked = [name for name in systems if name not in scored] if scored else []
+    ranking = rank(column, ranked, options or RankingOptions())
+    return replace(ranking, by=by, unranked=unranked)
 
 
-def _set_rows(judged: Iterable[Judged]) -> tuple[dict[Metric, Rows], dict[Metric, str]]:
-    """Set metrics that average over contexts; the others are refused with the reason."""
-    rows: dict[Metric, Rows] = {}
+def find_labels(joined: Joined, metrics: Sequence[str]) -> list[str]:
+    """Return the labels in a scores file of some metrics, whose specs may be spelt differently."""
+    labels, problems = [], []
+    for wanted in metrics:
+        same = [name for name in joined.order if wanted == name or _spec(name) == _spec(wanted)]
+        if same:
+            labels.append(same[0])
+        else:
+            hint = did_you_mean(wanted, joined.order)
+            problems.append(f"the scores have no metric '{wanted}': {hint}")
+    if problems:
+        raise UsageError(*problems)
+    return labels
+
+
+def higher_is_better(label: str) -> bool:
+    """Return whether higher values of a metric are better; True for unknown metrics."""
+    return bool(getattr(_metric_class(label), "higher_is_better", True))
+
+
+def _spec(label: str) -> str:
+    """Return a spec in its canonical spelling; a label that is no spec stays as it is."""
+    try:
+        return str(parse(label))
+    except UsageError:
+        return label
+
+
+def _metric_class(label: str) -> type | None:
+    """Return the class of the metric of a label; None if Rejoinder has no such metric."""
+    try:
+        return METRICS.find(label.partition("(")[0])  # type: ignore[no-any-return]
+    except UsageError:
+        return None
+
+
+def _rank_label(joined: Joined, label: str, options: RankingOptions) -> Ranking:
+    better = higher_is_better(label)
+    if label in joined.item_scores:
+        values = joined.item_scores[label]
+        ranking = rank_values(
+            joined.items, values, by=label, higher_is_better=better, options=options
+        )
+    elif label in joined.context_scores and not getattr(_metric_class(label), "pooled", False):
+        column = ContextStatistics(averaged, better)
+        for (context, system), value in joined.context_scores[label].items():
+            row = None if math.isnan(value) else np.array([value, 1.0])
+            column.add(system, context, row, "unscored" if row is None else None)
+        systems = list(dict.fromkeys(item.system for item in joined.items))
+        ranking = replace(rank(column, systems, options), by=label)
+    else:
+        raise NotComparable(NOT_ADDITIVE)
+    return replace(ranking, signature=joined.signatures.get(label) or None)
+
+
+def _checked(rankings: list[Ranking], reasons: Mapping[str, str]) -> list[Ranking]:
+    if not rankings:
+        raise DataError("; ".join(f"{label}: {reason}" for label, reason in reasons.items()))
+    return rankings
+
+
+def _set_statistics(
+    results: Iterable[SystemScore],
+) -> tuple[dict[Metric, ContextStatistics], dict[Metric, str]]:
+    """Return statistics of set metrics that average over contexts, and reasons for the others."""
+    statistics: dict[Metric, ContextStatistics] = {}
     refused: dict[Metric, str] = {}
-    for row in judged:
-        if row.metric.pooled:
-            refused[row.metric] = "it does not add up over contexts, so they can't be resampled"
+    for result in results:
+        if result.metric.pooled:
+            refused[result.metric] = NOT_ADDITIVE
             continue
-        column = rows.setdefault(row.metric, Rows(averaged, row.metric.higher_is_better))
-        for context, value in row.contexts.items():
+        column = statistics.setdefault(
+            result.metric, ContextStatistics(averaged, result.metric.higher_is_better)
+        )
+        for context, value in result.contexts.items():
             if isinstance(value, str):
-                column.add(row.system, context, None, value)
+                column.add(result.system, context, None, value)
             else:
-                column.add(row.system, context, np.array([value, 1.0]), None)
-    return rows, refused
+                column.add(result.system, context, np.array([value, 1.0]), None)
+    return statistics, refused
 
 
-def rank(column: Rows, systems: Sequence[str], resamples: int, seed: int) -> Order:
-    """Order systems by the value of their summed rows over the contexts that all share."""
-    rows, finish = column.found, column.finish
+def rank(column: ContextStatistics, systems: Sequence[str], options: RankingOptions) -> Ranking:
+    """Rank systems by the value of their summed statistics over the contexts that all share."""
+    rows = column.rows
     everywhere = dict.fromkeys(context for _, context in rows) | dict.fromkeys(column.missing)
     shared = [
         context
@@ -193,31 +403,197 @@ def rank(column: Rows, systems: Sequence[str], resamples: int, seed: int) -> Ord
     if len(shared) < 2:
         raise NotComparable(_why_not(column, systems, len(shared)))
     table = np.array([[rows[system, context] for context in shared] for system in systems])
-    values = finish(table.sum(axis=1))
-    drawn = paired_bootstrap(table, finish, resamples=resamples, seed=seed)
-    sign = 1 if column.higher_is_better else -1
-    order = np.argsort(-sign * values, kind="stable")
-    below = np.argsort(order)[:, None] < np.argsort(order)  # each pair once, the better one first
-    tested = randomisation_table(table, finish, resamples=resamples, seed=seed)
-    p_values = np.where(below, tested, np.nan)
-    adjusted = holm(p_values)
-    marks = letters(order.tolist(), adjusted, ALPHA)
-    low, high = np.quantile(drawn, TAILS, axis=0)
+    tests = _Tests(table, column.finish, 1 if column.higher_is_better else -1, options.seed)
+    baseline = systems.index(options.baseline) if options.baseline in systems else None
+    many = len(systems) > MAX_ALL_PAIRS
+    order, pairs = tests.run(options.resamples, baseline, options.margin, neighbours_only=many)
+    marks = [""] * len(systems) if many else letters(order.tolist(), pairs.matrix(), ALPHA)
     ranked = [
-        Ranked(systems[i], float(values[i]), float(low[i]), float(high[i]), mark)
-        for i, mark in zip(order, marks, strict=True)
+        RankedSystem(systems[i], float(tests.values[i]), *tests.interval(i), mark)
+        for i, mark in zip(order.tolist(), marks, strict=True)
     ]
-    pairs = [
-        _pair(systems, sign * values, sign * drawn, p_values, adjusted, int(i), int(j))
-        for position, i in enumerate(order)
-        for j in order[position + 1 :]
-    ]
-    return Order(len(shared), len(everywhere) - len(shared), ranked, pairs)
+    needed = math.ceil(len(pairs.first) / ALPHA) - 1
+    return Ranking(
+        len(shared),
+        len(everywhere) - len(shared),
+        ranked,
+        pairs.named(systems),
+        higher_is_better=column.higher_is_better,
+        neighbours_only=many,
+        baseline=None if baseline is None else systems[baseline],
+        baseline_tests=[] if baseline is None else pairs.against(baseline, systems, options.margin),
+        min_resamples=needed if options.resamples < needed else None,
+    )
 
 
-def _why_not(column: Rows, systems: Sequence[str], shared: int) -> str:
+@dataclass
+class _Pairs:
+    """Tested pairs as columns; the first system of a pair is the better one."""
+
+    first: Ints
+    second: Ints
+    difference: Floats
+    low: Floats
+    high: Floats
+    p_bootstrap: Floats
+    p_randomisation: Floats
+    p_margin: Floats
+    """p of the baseline's difference to the other system against the margin; NaN elsewhere."""
+
+    @property
+    def p_adjusted(self) -> Floats:
+        return holm(self.p_randomisation)
+
+    def matrix(self) -> Floats:
+        """Return the adjusted p-values [systems, systems]; NaN where not tested."""
+        size = int(self.second.max()) + 1 if self.second.size else 1
+        size = max(size, int(self.first.max(initial=0)) + 1)
+        table = np.full((size, size), np.nan)
+        table[self.first, self.second] = self.p_adjusted
+        return table
+
+    def named(self, systems: Sequence[str]) -> list[SystemPair]:
+        columns = (self.difference, self.low, self.high, self.p_bootstrap)
+        p_values = zip(self.p_randomisation.tolist(), self.p_adjusted.tolist(), strict=True)
+        rows = zip(*(column.tolist() for column in columns), p_values, strict=True)
+        return [
+            SystemPair(systems[i], systems[j], *row, _defined(p), _defined(adjusted))
+            for i, j, (*row, (p, adjusted)) in zip(
+                self.first.tolist(), self.second.tolist(), rows, strict=True
+            )
+        ]
+
+    def against(self, baseline: int, systems: Sequence[str], margin: float) -> list[BaselineTest]:
+        """Return the tests of the baseline against each other system."""
+        chosen = np.flatnonzero((self.first == baseline) | (self.second == baseline))
+        p_values = holm((self.p_margin if margin else self.p_randomisation)[chosen])
+        found: dict[int, BaselineTest] = {}
+        for pair, p in zip(chosen.tolist(), p_values.tolist(), strict=True):
+            ahead = self.first[pair] == baseline
+            other = int(self.second[pair] if ahead else self.first[pair])
+            ends = float(self.low[pair]), float(self.high[pair])
+            difference = float(self.difference[pair])
+            if not ahead:
+                difference, ends = -difference, (-ends[1], -ends[0])
+            worse = difference > margin and not math.isnan(p) and p < ALPHA
+            found[other] = BaselineTest(systems[other], difference, *ends, _defined(p), worse)
+        return list(found.values())
+
+
+def _defined(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+class _Tests:
+    """Values, intervals and tests of the systems of one ranking."""
+
+    def __init__(self, table: Floats, finish: Finish, sign: int, seed: int) -> None:
+        self.table, self.finish, self.sign, self.seed = table, finish, sign, seed
+        self.values: Floats = finish(table.sum(axis=1))
+        self.ends = np.full((2, len(table)), np.nan)
+
+    def interval(self, system: int) -> tuple[float, float]:
+        return float(self.ends[0, system]), float(self.ends[1, system])
+
+    def run(
+        self, resamples: int, baseline: int | None, margin: float, *, neighbours_only: bool
+    ) -> tuple[Ints, _Pairs]:
+        """Return the order of the systems, best first, and the tests of their pairs."""
+        order = np.argsort(-self.sign * self.values, kind="stable")
+        if neighbours_only:
+            first, second = _neighbours(order, baseline)
+            p_values = randomisation_pairs(
+                self.table, first, second, self.finish, resamples=resamples, seed=self.seed
+            )
+        else:
+            upper = np.triu_indices(len(order), 1)
+            first, second = order[upper[0]], order[upper[1]]
+            tested = randomisation_table(
+                self.table, self.finish, resamples=resamples, seed=self.seed
+            )
+            p_values = tested[first, second]
+        pairs = _Pairs(
+            first,
+            second,
+            self.sign * self.values[first] - self.sign * self.values[second],
+            *(np.full(len(first), np.nan) for _ in range(3)),
+            p_values,
+            np.full(len(first), np.nan),
+        )
+        for systems, drawn in self._bootstrap(order, baseline, resamples, neighbours_only):
+            self.ends[:, systems] = np.quantile(drawn, TAILS, axis=0)
+            self._resampled_pairs(pairs, systems, self.sign * drawn, baseline, margin)
+        return order, pairs
+
+    def _bootstrap(
+        self, order: Ints, baseline: int | None, resamples: int, neighbours_only: bool
+    ) -> Iterator[tuple[Ints, Floats]]:
+        """Yield numbers of systems and their values [resamples, systems] on the same resamples.
+
+        Many systems come in blocks that fit into memory, in the order of the ranking; each block
+        begins with the last system of the one before and has the baseline.
+        """
+        if not neighbours_only:
+            yield np.arange(len(order)), self._draw(np.arange(len(order)), resamples)
+            return
+        size = max(2, CHUNK_BYTES // (8 * resamples) // 4)
+        for start in range(0, max(1, len(order) - 1), size):
+            block = order[start : start + size + 1]
+            if baseline is not None and baseline not in block:
+                block = np.append(block, baseline)
+            yield block, self._draw(block, resamples)
+
+    def _draw(self, systems: Ints, resamples: int) -> Floats:
+        table = self.table[systems]
+        return paired_bootstrap(table, self.finish, resamples=resamples, seed=self.seed)
+
+    def _resampled_pairs(
+        self,
+        pairs: _Pairs,
+        systems: Ints,
+        drawn: Floats,
+        baseline: int | None,
+        margin: float,
+    ) -> None:
+        """Fill in intervals and bootstrap p-values of the pairs among these systems."""
+        place = np.full(len(self.table), -1)
+        place[systems] = np.arange(len(systems))
+        inside = np.flatnonzero((place[pairs.first] >= 0) & (place[pairs.second] >= 0))
+        step = max(1, CHUNK_BYTES // (8 * len(drawn)))
+        for begin in range(0, len(inside), step):
+            some = inside[begin : begin + step]
+            first, second = pairs.first[some], pairs.second[some]
+            gaps = drawn[:, place[first]] - drawn[:, place[second]]
+            pairs.low[some], pairs.high[some] = np.quantile(gaps, TAILS, axis=0)
+            pairs.p_bootstrap[some] = _two_sided(gaps <= 0)
+            if baseline is not None:
+                behind = np.where(first == baseline, 1, -1) * gaps <= margin
+                own = (first == baseline) | (second == baseline)
+                pairs.p_margin[some] = np.where(own, _two_sided(behind), np.nan)
+
+
+def _two_sided(lost: NDArray[np.bool_]) -> Floats:
+    """Return twice the share of resamples [resamples, pairs] in which the lead is lost, never 0."""
+    share = (np.count_nonzero(lost, axis=0) + 1) / (len(lost) + 1)
+    return np.minimum(1.0, 2 * share)
+
+
+def _neighbours(order: Ints, baseline: int | None) -> tuple[Ints, Ints]:
+    """Return the pairs of neighbours, and of the baseline with all other systems."""
+    first, second = order[:-1], order[1:]
+    if baseline is None:
+        return first, second
+    at = int(np.flatnonzero(order == baseline)[0])
+    above, below = order[: max(0, at - 1)], order[at + 2 :]
+    return (
+        np.concatenate([first, above, np.full(len(below), baseline)]),
+        np.concatenate([second, np.full(len(above), baseline), below]),
+    )
+
+
+def _why_not(column: ContextStatistics, systems: Sequence[str], shared: int) -> str:
     commonest = column.reasons.most_common(1)
-    if not column.found and commonest:
+    if not column.rows and commonest:
         return f"no item could be scored: {commonest[0][0]}"
     hint = "is 'context_id' the same for all?"
     if commonest:
@@ -225,29 +601,4 @@ def _why_not(column: Rows, systems: Sequence[str], shared: int) -> str:
     return (
         f"{shared} contexts were answered by all of {listed(systems)} and could be scored;"
         f" comparing needs at least 2 ({hint})"
-    )
-
-
-def _pair(
-    systems: Sequence[str],
-    values: Floats,
-    drawn: Floats,
-    p_values: Floats,
-    adjusted: Floats,
-    i: int,
-    j: int,
-) -> Pair:
-    gaps = drawn[:, i] - drawn[:, j]
-    low, high = np.quantile(gaps, TAILS)
-    # two-sided: twice the share of resamples in which the lead is gone, never 0
-    lost = (np.count_nonzero(gaps <= 0) + 1) / (len(gaps) + 1)
-    return Pair(
-        systems[i],
-        systems[j],
-        float(values[i] - values[j]),
-        float(low),
-        float(high),
-        float(min(1.0, 2 * lost)),
-        None if np.isnan(p_values[i, j]) else float(p_values[i, j]),
-        None if np.isnan(adjusted[i, j]) else float(adjusted[i, j]),
     )

@@ -1,5 +1,7 @@
-"""Right and wrong replies told apart: the area under the ROC curve, and whether the right reply to
-a context comes first. For yes-or-no ratings, where a correlation hides both."""
+"""Binary ratings: area under the ROC curve, and recall@1 of right replies.
+
+Where ratings have two values, these say more than a correlation.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from rejoinder.meta_evaluation.join import Floats, Ints
 
 
 def auc(right: Floats, wrong: Floats) -> float:
-    """How often a right one has more than a wrong one; equal ones count half.
+    """Return how often a right reply has a higher score than a wrong one; ties count half.
 
     >>> auc(np.array([3.0, 1.0]), np.array([1.0, 0.0]))
     0.875
@@ -20,11 +22,10 @@ def auc(right: Floats, wrong: Floats) -> float:
     return float(above / (len(right) * len(wrong)))
 
 
-def area(scores: Floats, human: Floats) -> float | None:
-    """How often a reply with the higher of two ratings has the higher score; a tie counts half.
-    None unless there are exactly two different ratings.
+def roc_auc(scores: Floats, human: Floats) -> float | None:
+    """Return the area under the ROC curve; None unless there are exactly two different ratings.
 
-    >>> area(np.array([0.9, 0.4, 0.4, 0.1]), np.array([1.0, 1.0, 0.0, 0.0]))
+    >>> roc_auc(np.array([0.9, 0.4, 0.4, 0.1]), np.array([1.0, 1.0, 0.0, 0.0]))
     0.875
     """
     values = np.unique(human)
@@ -35,9 +36,10 @@ def area(scores: Floats, human: Floats) -> float | None:
 
 
 def recall_at_1(scores: Floats, human: Floats, contexts: Ints) -> float | None:
-    """Share of the contexts whose highest score is that of a right reply; equal scores share the
-    place. Contexts without a right or without a wrong reply don't count. None unless there are
-    exactly two different ratings, and a context that counts.
+    """Return the share of contexts in which a right reply has the highest score.
+
+    Equal scores share the first place. Contexts without a right or without a wrong reply are left
+    out. None unless there are exactly two different ratings and a context that counts.
 
     >>> scores, contexts = np.array([0.9, 0.1, 0.2, 0.5, 0.5, 0.4]), np.array([1, 1, 1, 2, 2, 2])
     >>> recall_at_1(scores, np.array([1.0, 0, 0, 1, 0, 0]), contexts)

@@ -1,4 +1,4 @@
-"""Is the difference between two metrics, or two systems, more than chance?
+"""Significance tests of the difference between two metrics, or two systems.
 
 Every p-value from resampling is (1 + hits) / (1 + resamples): the data as observed is one of the
 possible outcomes under the null hypothesis, so that p is never 0 (Phipson & Smyth 2010).
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rejoinder.meta_evaluation.correlate import (
+    CHUNK_BYTES,
     Columns,
     Floats,
     Integers,
@@ -33,7 +34,7 @@ SAME = 1e-10
 
 @dataclass(frozen=True)
 class Comparison:
-    """The correlation of a minus that of b, and its p-value; None where undefined."""
+    """Difference of two correlations, a minus b, and its p-value; None where undefined."""
 
     difference: float | None
     p: float | None
@@ -49,16 +50,16 @@ def perm_both(
     seed: Seed = 12345,
     alternative: Alternative = "greater",
 ) -> Comparison:
-    """Does metric a correlate better with people than metric b?  PERM-BOTH.
+    """Test whether metric a correlates better with people than metric b, by PERM-BOTH.
 
-    If the metrics are equally good, their standardised scores of an item may be swapped.  Each
-    resample swaps every item's with probability 1/2 and takes the difference of the correlations
+    Under the null hypothesis the standardised scores of an item may be swapped.  Each resample
+    swaps those of every item with probability 1/2 and computes the difference of the correlations
     again (Deutsch, Dror & Roth 2021, "A Statistical Analysis of Summarization Evaluation Metrics
-    Using Resampling Methods", TACL 9).  Swaps that leave a side constant are left out.
+    Using Resampling Methods", TACL 9).  Resamples with a constant side are left out.
 
-    A swapped metric is a choice from the 2 n pooled scores, counts of 0 and 1, so the kernels of
-    the bootstrap do the work.  Standardised scores are rounded to 12 digits, lest two copies of one
-    metric on different scales differ by rounding.
+    A swapped metric is a selection from the 2 n pooled scores with counts 0 and 1, so the kernels
+    of the bootstrap can be used.  Standardised scores are rounded to 12 digits, so that two copies
+    of one metric on different scales do not differ by rounding.
     """
     first, second, people = finite(a, "a"), finite(b, "b"), finite(human, "human")
     same_length("a", first.size, "human", people.size)
@@ -90,7 +91,7 @@ def perm_both(
 
 
 def williams(r_ah: float | None, r_bh: float | None, r_ab: float | None, n: int) -> float | None:
-    """One-sided p that a's correlation with people, r_ah, exceeds b's, r_bh.  Williams' test.
+    """Return the one-sided p of Williams' test that a's correlation r_ah exceeds b's, r_bh.
 
     t = (r_ah - r_bh) sqrt((n - 1)(1 + r_ab))
         / sqrt(2 K (n - 1) / (n - 3) + (r_ah + r_bh)^2 (1 - r_ab)^3 / 4)
@@ -121,7 +122,7 @@ def williams(r_ah: float | None, r_bh: float | None, r_ab: float | None, n: int)
 def paired_bootstrap(
     rows: ArrayLike, finish: Finish, *, resamples: int = 1000, seed: Seed = 12345
 ) -> Floats:
-    """The scores [resamples, systems] on resampled contexts, the same ones for every system.
+    """Return scores [resamples, systems] on resampled contexts, the same for all systems.
 
     ``rows`` [systems, contexts, d] are additive statistics and ``finish`` turns summed rows
     [..., d] into scores [...] (Koehn 2004, "Statistical Significance Tests for Machine Translation
@@ -150,7 +151,7 @@ def approximate_randomisation(
     resamples: int = 1000,
     seed: Seed = 12345,
 ) -> float | None:
-    """Two-sided p that systems a and b differ; None if either has no score.
+    """Return the two-sided p that systems a and b differ; None if either has no score.
 
     Under the null hypothesis the two systems' rows [contexts, d] of a context may be swapped; p is
     how often |score difference| is then at least as large (Riezler & Maxwell 2005, "On Some
@@ -167,10 +168,10 @@ def approximate_randomisation(
 def randomisation_table(
     rows: ArrayLike, finish: Finish, *, resamples: int = 1000, seed: Seed = 12345
 ) -> Floats:
-    """The p-values of `approximate_randomisation` for every pair of systems, [systems, systems];
-    NaN if either has no score, and on the diagonal.
+    """Return the p-values of `approximate_randomisation` for every pair [systems, systems].
 
-    All pairs see the same swaps, so that what a system gives away is one matrix product for all.
+    NaN if either has no score, and on the diagonal. All pairs share the swaps, so that the swapped
+    statistics of all systems are one matrix product.
     """
     table = finite(rows, "rows", dimensions=3)
     systems, contexts, width = table.shape
@@ -183,13 +184,13 @@ def randomisation_table(
     rng = np.random.default_rng(seed)
     for size in chunk_sizes(resamples, row_bytes=24 * contexts + 64 * systems * width):
         swap = (rng.random((size, contexts)) < 0.5).astype(np.float64)
-        given = (swap @ flat).reshape(size, systems, width)
+        swapped = (swap @ flat).reshape(size, systems, width)
         for i in range(systems - 1):
-            moved = given[:, i + 1 :] - given[:, i : i + 1]
+            moved = swapped[:, i + 1 :] - swapped[:, i : i + 1]
             gaps = np.abs(finish(sums[i] + moved) - finish(sums[i + 1 :] - moved))
             tolerance = SAME * np.maximum(abs(scores[i]), np.abs(scores[i + 1 :]))
-            least = np.abs(scores[i] - scores[i + 1 :]) - tolerance
-            hits[i, i + 1 :] += np.count_nonzero(np.isfinite(gaps) & (gaps >= least), axis=0)
+            smallest = np.abs(scores[i] - scores[i + 1 :]) - tolerance
+            hits[i, i + 1 :] += np.count_nonzero(np.isfinite(gaps) & (gaps >= smallest), axis=0)
             defined[i, i + 1 :] += np.count_nonzero(np.isfinite(gaps), axis=0)
     found = np.triu((1 + hits) / (1 + defined), k=1)
     found += found.T
@@ -198,41 +199,85 @@ def randomisation_table(
     return found
 
 
+def randomisation_pairs(
+    rows: ArrayLike,
+    first: ArrayLike,
+    second: ArrayLike,
+    finish: Finish,
+    *,
+    resamples: int = 1000,
+    seed: Seed = 12345,
+) -> Floats:
+    """Return the p-values of `approximate_randomisation` for some pairs of systems.
+
+    ``first`` and ``second`` are numbers of systems. Memory grows with the number of pairs, not with
+    the square of the number of systems.
+    """
+    table = finite(rows, "rows", dimensions=3)
+    i, j = np.asarray(first, np.intp), np.asarray(second, np.intp)
+    _, contexts, width = table.shape
+    _check(resamples)
+    _check_contexts(contexts)
+    sums = table.sum(axis=1)
+    scores = finish(sums)
+    hits, defined = np.zeros(i.size), np.zeros(i.size)
+    tolerance = SAME * np.maximum(np.abs(scores[i]), np.abs(scores[j]))
+    smallest = np.abs(scores[i] - scores[j]) - tolerance
+    step = max(1, CHUNK_BYTES // (64 * width * min(resamples, 64)))
+    for begin in range(0, i.size, step):
+        block = slice(begin, begin + step)
+        chosen, place = np.unique(np.concatenate([i[block], j[block]]), return_inverse=True)
+        at_i, at_j = place[: i[block].size], place[i[block].size :]
+        flat = np.ascontiguousarray(table[chosen].transpose(1, 0, 2)).reshape(contexts, -1)
+        rng = np.random.default_rng(seed)
+        for size in chunk_sizes(resamples, row_bytes=24 * contexts + 64 * width * len(chosen)):
+            swap = (rng.random((size, contexts)) < 0.5).astype(np.float64)
+            swapped = (swap @ flat).reshape(size, len(chosen), width)
+            moved = swapped[:, at_j] - swapped[:, at_i]
+            gaps = np.abs(finish(sums[i[block]] + moved) - finish(sums[j[block]] - moved))
+            known = np.isfinite(gaps)
+            hits[block] += np.count_nonzero(known & (gaps >= smallest[block]), axis=0)
+            defined[block] += np.count_nonzero(known, axis=0)
+    found = (1 + hits) / (1 + defined)
+    found[~(np.isfinite(scores[i]) & np.isfinite(scores[j]))] = np.nan
+    return found
+
+
 def holm(pvalues: ArrayLike) -> Floats:
-    """P-values adjusted for testing them together, in the same shape (Holm 1979).
+    """Return p-values adjusted for multiple tests, in the same shape (Holm 1979).
 
     The i-th smallest of m becomes the largest (m - j + 1) p_j of j <= i, at most 1.  NaN, a test
-    that was not or could not be made, stays NaN and does not count.
+    that was not made, stays NaN and does not count.
     """
-    given = np.asarray(pvalues, dtype=np.float64)
-    tested = np.flatnonzero(~np.isnan(given))
-    values = given.ravel()[tested]
+    p_values = np.asarray(pvalues, dtype=np.float64)
+    tested = np.flatnonzero(~np.isnan(p_values))
+    values = p_values.ravel()[tested]
     if ((values < 0) | (values > 1)).any():
         raise ValueError("p-values must lie between 0 and 1")
     order = np.argsort(values, kind="stable")
     factors = np.arange(values.size, 0, -1)
-    adjusted = np.full(given.size, np.nan)
+    adjusted = np.full(p_values.size, np.nan)
     adjusted[tested[order]] = np.minimum(1.0, np.maximum.accumulate(factors * values[order]))
-    return adjusted.reshape(given.shape)
+    return adjusted.reshape(p_values.shape)
 
 
 def letters(order: Sequence[int], adjusted: ArrayLike, alpha: float = 0.05) -> list[str]:
-    """Letters for the systems of ``order`` (best first), in that order: two that share a letter
-    can't be told apart.
+    """Return letters for the systems of ``order`` (best first): systems that share a letter do not
+    differ significantly.
 
-    ``adjusted[i, j]`` is the p-value that i, which stands above j, differs from it (a symmetric
-    matrix will do); NaN is not significant. A letter belongs to a run of neighbours in the ranking
-    of which no two differ significantly, and to no longer one (the compact letter display of
-    Piepho 2004, for ranked runs).
+    ``adjusted[i, j]`` is the p-value of i, which ranks above j, against j (the matrix may be
+    symmetric); NaN is not significant. Each letter stands for a maximal run of neighbours in the
+    ranking of which no two differ significantly (the compact letter display of Piepho 2004, for
+    ranked runs).
     """
     table = np.asarray(adjusted, dtype=np.float64)
     ranked = np.asarray(order, dtype=np.intp)
     if table.ndim != 2 or table.shape[0] != table.shape[1]:
         raise ValueError(f"adjusted: expected a square matrix, got shape {table.shape}")
     if np.unique(ranked).size != ranked.size:
-        raise ValueError("order names a system twice")
+        raise ValueError("order has a system twice")
     if ranked.size and not (ranked.min() >= 0 and ranked.max() < len(table)):
-        raise ValueError(f"order names a system outside the matrix of {len(table)}")
+        raise ValueError(f"order has a system outside the matrix of {len(table)}")
     differ = np.triu(table[np.ix_(ranked, ranked)] <= alpha, k=1)
     found = [""] * ranked.size
     used, reached = 0, 0
@@ -248,12 +293,12 @@ def letters(order: Sequence[int], adjusted: ArrayLike, alpha: float = 0.05) -> l
 
 
 def _letter(number: int) -> str:
-    """a … z, then a1, b1 …"""
+    """Return a … z, then a1, b1 …"""
     return chr(ord("a") + number % 26) + (str(number // 26) if number >= 26 else "")
 
 
 def _standard(values: Floats) -> Floats:
-    """Standard scores; scaled first so that the variance neither overflows nor vanishes."""
+    """Return standard scores, scaled first so that the variance neither over- nor underflows."""
     scaled = Columns.of(values[np.newaxis]).values[0]
     centred: Floats = scaled - scaled.mean()
     centred /= np.abs(centred).max()
@@ -272,7 +317,7 @@ def _check_contexts(contexts: int) -> None:
 
 
 def _p_value(drawn: Floats, observed: float, tolerance: float, alternative: Alternative) -> float:
-    """How often a defined resample is at least as extreme; the tolerance covers rounding."""
+    """Return how often a defined resample is at least as extreme, up to a tolerance."""
     defined = drawn[np.isfinite(drawn)]
     if alternative == "less":
         defined, observed = -defined, -observed

@@ -1,1 +1,1 @@
-"""Which of two replies is better: from people's answers to scores, at a fraction of the cost."""
+"""Pairwise comparisons: from answers to "which of two replies is better?" to scores of replies."""

@@ -1,10 +1,10 @@
-"""Answers to "which of these two replies is better?", read and checked.
+"""Reading and checking of answers to "which of these two replies is better?".
 
     {"context_id": "7", "a": "7:human", "b": "7:hred", "winner": "a", "annotator": "ann"}
 
-Only replies to one context are compared. A named annotator has one vote a pair: whoever answers
-the same question twice has two half votes, so that answers that contradict each other cancel out.
-Answers without an annotator may be anybody's, and count one each.
+Only replies to one context are compared. A named annotator has one vote per pair: two answers of
+one annotator to one pair have half a vote each, so that contradicting answers cancel out. Answers
+without an annotator count one vote each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import DataError
-from rejoinder.io import JsonLines
+from rejoinder.files.jsonl import JsonLines
 from rejoinder.items import Item
 from rejoinder.spec import did_you_mean
 
@@ -27,19 +27,19 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 UNNAMED = -1
-"""The number of an annotator who gave no name."""
+"""Annotator number of an answer without a name."""
 
-EVERY = 10_000
-"""Answers between two words about progress."""
+PROGRESS_STEP = 10_000
+"""Answers between two progress reports."""
 
-MOST_NAMES = 10_000
-"""Among more candidates no similar name is looked for: it would take seconds."""
+MAX_SUGGESTIONS = 10_000
+"""With more candidates no similar id is suggested: the search would take seconds."""
 
 OUTCOMES = {"a": 1.0, "b": 0.0, "tie": 0.5}
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One person's word on two replies to one context."""
+    """An answer about two replies to one context."""
 
     a: str
     b: str
@@ -50,58 +50,61 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class Contest:
-    """The replies to one context, and how often each was preferred to each other one."""
+    """The replies to one context and the matrix of their wins."""
 
     name: str
-    """The context's id, or that of its first candidate."""
+    """Id of the context, or of its first candidate."""
     members: Ints
-    """[n] their numbers among all candidates."""
+    """[n] numbers of the replies among all candidates."""
     wins: Floats
-    """[n, n] votes for the one of the row against the one of the column; a tie is half a vote for
-    either."""
+    """[n, n] votes for the reply of the row against that of the column; a tie is half a vote for
+    each."""
 
     @property
     def games(self) -> Floats:
-        """[n, n] how many votes were given on each pair."""
+        """[n, n] number of votes on each pair."""
         return self.wins + self.wins.T
 
 
 @dataclass(frozen=True)
 class Comparisons:
-    """All answers about a set of candidates, as columns; ``first`` stands before ``second``."""
+    """All answers about a set of candidates, as columns.
+
+    ``first`` and ``second`` are numbers of candidates, ``first`` < ``second``.
+    """
 
     candidates: Sequence[Item]
     first: Ints
     second: Ints
     outcome: Floats
-    """1 where the first was preferred, 0 the second, 0.5 neither."""
+    """1 if the first was preferred, 0 if the second, 0.5 for a tie."""
     weight: Floats
-    """The share of a vote that the answer has."""
+    """Votes that the answer counts for."""
     annotator: Ints
     annotators: list[str]
     repeated: int = 0
-    """Answers to a question that their annotator had answered before, in the same way …"""
+    """Answers that repeat an earlier answer of their annotator to the same pair."""
     contradicting: int = 0
-    """… and in another way."""
+    """Answers that contradict an earlier answer of their annotator to the same pair."""
 
     def __len__(self) -> int:
         return len(self.first)
 
     @cached_property
     def contexts(self) -> dict[str, Ints]:
-        """The numbers of the candidates of each context."""
+        """Numbers of the candidates of each context."""
         return by_context(self.candidates)
 
     @cached_property
     def context(self) -> Ints:
-        """[candidates] the number of each one's context."""
+        """[candidates] number of the context."""
         found = np.zeros(len(self.candidates), np.int64)
         for number, members in enumerate(self.contexts.values()):
             found[members] = number
         return found
 
     def contests(self) -> Iterator[Contest]:
-        """One for each context, in the order of the candidates."""
+        """Yield one contest per context, in the order of the candidates."""
         place = np.zeros(len(self.candidates), np.int64)
         for members in self.contexts.values():
             place[members] = np.arange(members.size)
@@ -118,8 +121,8 @@ class Comparisons:
             name = head.context_id or f"(context of {head.id})"
             yield Contest(name, members, wins)
 
-    def only(self, keep: NDArray[np.bool_]) -> Comparisons:
-        """Some of the answers."""
+    def subset(self, keep: NDArray[np.bool_]) -> Comparisons:
+        """Return the answers selected by ``keep``."""
         return Comparisons(
             self.candidates,
             self.first[keep],
@@ -131,13 +134,13 @@ class Comparisons:
         )
 
     def without(self, names: Iterable[str]) -> Comparisons:
-        """The answers of all others."""
+        """Return the answers without those of the annotators ``names``."""
         numbers = [self.annotators.index(name) for name in names]
-        return self.only(~np.isin(self.annotator, numbers))
+        return self.subset(~np.isin(self.annotator, numbers))
 
 
 def by_context(candidates: Sequence[Item]) -> dict[str, Ints]:
-    """The numbers of the candidates that reply to each context."""
+    """Return the numbers of the candidates that reply to each context."""
     found: dict[str, list[int]] = {}
     for number, item in enumerate(candidates):
         found.setdefault(item.group, []).append(number)
@@ -145,13 +148,13 @@ def by_context(candidates: Sequence[Item]) -> dict[str, Ints]:
 
 
 def answer_from(record: dict[str, Any]) -> Answer:
-    """A decoded JSON object as an answer; numbers may name things, as they do in items."""
+    """Return a decoded JSON object as an answer; ids may be integers, as in items."""
     for key in ("a", "b", "context_id", "annotator"):
-        if type(record.get(key)) is int:  # true and false are no names
+        if type(record.get(key)) is int:  # excludes true and false
             record[key] = str(record[key])
     winner = record.get("winner")
     if isinstance(winner, str) and winner not in OUTCOMES:
-        # msgspec would not say what it expects
+        # msgspec's own message does not list the choices
         raise msgspec.ValidationError(f"Expected a, b or tie, got '{winner}' - at `$.winner`")
     return msgspec.convert(record, Answer)
 
@@ -163,8 +166,8 @@ def read_answers(
     strict: bool = False,
     on_progress: Callable[[int], None] | None = None,
 ) -> Comparisons:
-    """The answers of some files about these candidates; ``strict`` refuses contradictions."""
-    return collect(candidates, _lines(sources, on_progress), strict=strict)
+    """Read the answers about ``candidates``; ``strict`` refuses contradicting answers."""
+    return collect_answers(candidates, _lines(sources, on_progress), strict=strict)
 
 
 def _lines(
@@ -177,19 +180,19 @@ def _lines(
             empty = False
             yield lines.name, number, answer
             done += 1
-            if on_progress is not None and done % EVERY == 0:
+            if on_progress is not None and done % PROGRESS_STEP == 0:
                 on_progress(done)
         if empty:
-            raise lines.wrong(None, "the file is empty; expected answers, one JSON object a line")
+            raise lines.wrong(None, "the file is empty; expected answers, one JSON object per line")
 
 
-def collect(
+def collect_answers(
     candidates: Sequence[Item],
     answers: Iterable[tuple[str, int, Answer]],
     *,
     strict: bool = False,
 ) -> Comparisons:
-    """Answers, each with its file and line, laid over the candidates that they are about."""
+    """Check answers, given with file and line, and gather them as columns."""
     place = {item.id: number for number, item in enumerate(candidates)}
     names: dict[str, int] = {}
     rows: list[tuple[int, int, float, int]] = []
@@ -210,8 +213,8 @@ def collect(
                 if strict:
                     first = ":".join(map(str, where[before[0]]))
                     raise DataError(
-                        f"'{answer.annotator}' answered otherwise in {first};"
-                        " expected one answer of each annotator to a pair",
+                        f"'{answer.annotator}' gave another answer to this pair in {first};"
+                        " expected one answer per annotator and pair",
                         path=path,
                         line=line,
                     )
@@ -240,10 +243,10 @@ def collect(
 
 
 def _problem(answer: Answer, candidates: Sequence[Item], place: dict[str, int]) -> str | None:
-    """What is wrong with an answer; None if nothing is."""
+    """Return what is wrong with an answer, or None."""
     for key, name in (("a", answer.a), ("b", answer.b)):
         if name not in place:
-            return f"{key}: '{name}' is not among the candidates: {_advice(name, place)}"
+            return f"{key}: '{name}' is not among the candidates: {_suggestion(name, place)}"
     if answer.a == answer.b:
         return f"'{answer.a}' is compared with itself; expected two candidates of one context"
     groups = [candidates[place[name]].group for name in (answer.a, answer.b)]
@@ -258,6 +261,6 @@ def _problem(answer: Answer, candidates: Sequence[Item], place: dict[str, int]) 
     return None
 
 
-def _advice(name: str, place: dict[str, int]) -> str:
-    near = did_you_mean(name, place) if len(place) <= MOST_NAMES else ""
-    return near if near.startswith("did") else "expected the id of one"
+def _suggestion(name: str, place: dict[str, int]) -> str:
+    near = did_you_mean(name, place) if len(place) <= MAX_SUGGESTIONS else ""
+    return near if near.startswith("did") else "expected the id of a candidate"

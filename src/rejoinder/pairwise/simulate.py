@@ -1,18 +1,17 @@
-"""Judges with a known truth, for what would need thousands of people's answers.
+"""Simulated judges with a known ground truth, for tests and experiments.
 
-Each reply has a quality, drawn from a normal distribution with the standard deviation 1. A judge
-has a view of it (the quality and something of his own, VIEW, which stays), and compares two views
-with an error that is new each time (NOISE). So judges contradict each other for good, and
-themselves now and then. Errors are normal, not logistic: Bradley-Terry is not given the very model
-that it assumes.
+Each reply has a quality, drawn from a standard normal distribution. A judge sees the quality with a
+constant bias per reply (standard deviation VIEW) and compares two replies with an error that is
+drawn anew for each comparison (standard deviation NOISE). So judges disagree systematically with
+each other, and now and then with themselves. Errors are normal, not logistic, so that the data do
+not come from the model that Bradley-Terry assumes.
 
-VIEW and NOISE are such that two figures of Sugiyama, Meguro & Higashinaka (2019, section 3.2) come
-out: complete winning rates of two judges correlate at .783, and those of one judge with the rates
-from 12 % of his answers at .924.
+VIEW and NOISE reproduce two figures of Sugiyama, Meguro & Higashinaka (2019, section 3.2): complete
+winning rates of two judges correlate at .783, and those of one judge with the rates from 12 % of
+the same judge's answers at .924.
 
-Where texts are needed, too, a reply is a handful of words, and its quality the mean worth of them,
-which is another one in every context: then similar replies are about equally good, and nothing
-else can be known.
+If texts are needed, a reply is a few words, and its quality is the mean value of its words, which
+differs between contexts: similar replies are about equally good.
 """
 
 from __future__ import annotations
@@ -33,25 +32,25 @@ VIEW, NOISE = 0.49, 0.38
 
 @dataclass(frozen=True)
 class Judge:
-    """All that a judge would answer about the replies to one context."""
+    """The answers of one judge about all pairs of replies to one context."""
 
     wins: Floats
-    """[n, n] 1 where the one of the row is preferred to the one of the column."""
+    """[n, n] 1 where the reply of the row is preferred to that of the column."""
 
     @classmethod
     def of(
         cls, quality: Floats, rng: np.random.Generator, *, view: float = VIEW, noise: float = NOISE
     ) -> Judge:
-        seen = quality + view * rng.normal(size=quality.size)
+        perceived = quality + view * rng.normal(size=quality.size)
         i, j = np.triu_indices(quality.size, 1)
-        better = seen[i] - seen[j] + noise * rng.normal(size=i.size) > 0
+        better = perceived[i] - perceived[j] + noise * rng.normal(size=i.size) > 0
         wins = np.zeros((quality.size, quality.size))
         wins[i, j], wins[j, i] = better, ~better
         return cls(wins)
 
     @property
     def rates(self) -> Floats:
-        """Complete winning rates."""
+        """Winning rates over all pairs."""
         return np.asarray(self.wins.sum(axis=1) / (len(self.wins) - 1))
 
 
@@ -62,14 +61,14 @@ def two_judges(
     view: float = VIEW,
     noise: float = NOISE,
 ) -> tuple[Judge, Judge]:
-    """Two who judge the same replies."""
+    """Return two judges of the same replies."""
     quality = rng.normal(size=references)
     first, second = (Judge.of(quality, rng, view=view, noise=noise) for _ in range(2))
     return first, second
 
 
 def asked_at_random(judge: Judge, rng: np.random.Generator, counts: Ints) -> Iterator[Floats]:
-    """Answers to this many pairs, drawn without replacement, each time some more."""
+    """Yield the wins after each of ``counts`` pairs, drawn at random without replacement."""
     i, j = np.triu_indices(len(judge.wins), 1)
     order = rng.permutation(i.size)
     for count in counts:
@@ -82,7 +81,7 @@ def asked_at_random(judge: Judge, rng: np.random.Generator, counts: Ints) -> Ite
 def asked_as_planned(
     judge: Judge, rng: np.random.Generator, counts: Ints, *, batch: int
 ) -> Iterator[Floats]:
-    """Answers to this many pairs, planned ``batch`` at a time from the answers before."""
+    """Yield the wins after each of ``counts`` pairs, planned in batches from earlier answers."""
     wins = np.zeros(judge.wins.shape)
     done = 0
     for count in counts:
@@ -96,25 +95,24 @@ def asked_as_planned(
 
 
 def rates_by_counting(wins: Floats) -> Floats:
-    """Winning rates; a reply without comparisons is taken for an average one here, where all must
-    be ranked."""
+    """Return winning rates by counting; 0.5 for a reply without comparison."""
     games = (wins + wins.T).sum(axis=1)
     return np.asarray(np.where(games > 0, wins.sum(axis=1) / np.maximum(games, 1), 0.5))
 
 
 def rates_by_strength(wins: Floats) -> Floats:
-    """Expected winning rates by Bradley-Terry."""
+    """Return expected winning rates by Bradley-Terry."""
     return expected_rates(solve(wins)[0])[0]
 
 
 WORDS = 60
-"""That can be said, the first ones most often."""
+"""Size of the vocabulary; word frequencies follow Zipf's law."""
 SHORTEST, LONGEST = 3, 9
 
 
 @dataclass(frozen=True)
 class Replies:
-    """Replies to one context."""
+    """Simulated replies to one context."""
 
     texts: list[str]
     quality: Floats
@@ -122,18 +120,18 @@ class Replies:
 
     @classmethod
     def of(cls, rng: np.random.Generator, size: int) -> Replies:
-        often = 1 / np.arange(1, WORDS + 1)
-        worth = rng.normal(size=WORDS)
-        said = [
-            rng.choice(WORDS, rng.integers(SHORTEST, LONGEST + 1), p=often / often.sum())
+        frequency = 1 / np.arange(1, WORDS + 1)
+        value = rng.normal(size=WORDS)
+        word_lists = [
+            rng.choice(WORDS, rng.integers(SHORTEST, LONGEST + 1), p=frequency / frequency.sum())
             for _ in range(size)
         ]
-        quality = np.array([worth[words].mean() for words in said])
-        texts = [" ".join(f"w{word}" for word in words) for words in said]
+        quality = np.array([value[words].mean() for words in word_lists])
+        texts = [" ".join(f"w{word}" for word in words) for words in word_lists]
         return cls(texts, (quality - quality.mean()) / quality.std())
 
     def items(self, context: str, first: int, end: int, *, rated: bool) -> list[Item]:
-        """Some of them, with the truth for a rating or without."""
+        """Return some of the replies as items, on demand with their quality as rating."""
         return [
             Item(
                 f"{context}:{n}",
@@ -148,8 +146,8 @@ class Replies:
 
 @dataclass(frozen=True)
 class Simulation:
-    """What people would have given: candidates, all their comparisons by some judges, and further
-    replies to the same contexts, whose quality is known."""
+    """Candidates, the comparisons of all their pairs by some judges, and further replies to the
+    same contexts with known quality."""
 
     candidates: list[Item]
     answers: list[dict[str, str]]
@@ -159,21 +157,21 @@ class Simulation:
     def of(
         cls, rng: np.random.Generator, *, contexts: int, references: int, tests: int, judges: int
     ) -> Simulation:
-        found = cls([], [], [])
+        simulation = cls([], [], [])
         for number in range(contexts):
             name = f"context-{number}"
             replies = Replies.of(rng, references + tests)
             candidates = replies.items(name, 0, references, rated=False)
-            found.candidates.extend(candidates)
-            found.tests.extend(replies.items(name, references, references + tests, rated=True))
+            simulation.candidates.extend(candidates)
+            simulation.tests.extend(replies.items(name, references, references + tests, rated=True))
             for judge in range(judges):
                 wins = Judge.of(replies.quality[:references], rng).wins
-                found.answers.extend(_answers(candidates, wins, f"judge-{judge}"))
-        return found
+                simulation.answers.extend(_answers(candidates, wins, f"judge-{judge}"))
+        return simulation
 
 
 def _answers(candidates: list[Item], wins: Floats, annotator: str) -> Iterator[dict[str, str]]:
-    """Of a judge who was asked about all pairs."""
+    """Yield the answers of a judge about all pairs."""
     context = candidates[0].group
     for i, j in zip(*np.triu_indices(len(candidates), 1), strict=True):
         yield {

@@ -8,14 +8,14 @@ from scipy import stats
 
 from rejoinder.errors import DataError
 from rejoinder.items import Item, Reference, Score
-from rejoinder.meta_evaluation.curves import reference_curve
-from rejoinder.meta_evaluation.humans import Humans, against_each
+from rejoinder.meta_evaluation.annotators import HumanAgreement, correlation_with_annotators
+from rejoinder.meta_evaluation.evaluation import MetaSettings, evaluate_metrics
 from rejoinder.meta_evaluation.join import Joined, join
-from rejoinder.meta_evaluation.study import Settings, study
-from rejoinder.metrics.base import ItemMetric, make_metric
+from rejoinder.meta_evaluation.reference_curve import reference_curve
+from rejoinder.metrics.metric import ItemMetric, make_metric
 
 SYSTEMS = ("human", "bot", "other", "dull")
-FAST = Settings(resamples=200)
+FAST = MetaSettings(resamples=200)
 
 
 def replies(contexts: int = 12, seed: int = 0) -> list[Item]:
@@ -48,7 +48,7 @@ def joined(items: list[Item], scores: list[tuple[int, Score]]) -> Joined:
 def test_item_level_equals_scipy() -> None:
     items = replies()
     scores = scores_of(items)
-    found = study(joined(items, scores), "item", FAST)
+    found = evaluate_metrics(joined(items, scores), "item", FAST)
     values = [score.value for _, score in scores]
     human = [item.rating() for item in items]
     (result,) = found.results
@@ -67,7 +67,7 @@ def test_unscored_and_unrated_are_counted_not_zero() -> None:
     items[3] = Item(id=items[3].id, context_id="00", response="x", system="dull")
     scores = scores_of(items)
     scores[5] = (6, Score(items[5].id, "m", None, unscored="no references"))
-    found = study(joined(items, scores), "item", FAST)
+    found = evaluate_metrics(joined(items, scores), "item", FAST)
     assert (found.rated, found.unrated) == (47, 1)
     assert (found.results[0].unscored, found.results[0].correlations.n) == (1, 46)
 
@@ -77,7 +77,7 @@ def test_metrics_keep_the_order_of_the_scores_file() -> None:
     lines = []
     for name in ("zeta", "alpha", "mid"):
         lines += scores_of(items, name, seed=len(name))
-    found = study(joined(items, lines), "item", FAST)
+    found = evaluate_metrics(joined(items, lines), "item", FAST)
     assert [result.metric for result in found.results] == ["zeta", "alpha", "mid"]
     assert len(found.differences) == 3
     assert all((row.difference or 0) >= 0 for row in found.differences)
@@ -86,7 +86,7 @@ def test_metrics_keep_the_order_of_the_scores_file() -> None:
 def test_system_level_is_the_correlation_of_averages() -> None:
     items = replies()
     scores = scores_of(items)
-    found = study(joined(items, scores), "system", FAST)
+    found = evaluate_metrics(joined(items, scores), "system", FAST)
     values = np.array([score.value for _, score in scores]).reshape(-1, 4).mean(axis=0)
     human = np.array([item.rating() for item in items]).reshape(-1, 4).mean(axis=0)
     result = found.results[0].correlations
@@ -113,7 +113,7 @@ def test_system_level_interval_equals_explicit_resampling() -> None:
             chosen = np.repeat(np.arange(12), row)
             drawn.append(stats.pearsonr(table[chosen].mean(axis=0), human[chosen].mean(axis=0))[0])
     low, high = np.quantile(drawn, [0.025, 0.975])
-    found = study(joined(items, scores), "system", FAST).results[0].correlations.pearson
+    found = evaluate_metrics(joined(items, scores), "system", FAST).results[0].correlations.pearson
     assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
 
 
@@ -122,17 +122,17 @@ def test_two_systems_are_refused_at_system_level() -> None:
     with pytest.raises(
         DataError, match=r"at least 3 systems that are rated and scored, found 2 .bot, dull.: with"
     ):
-        study(joined(items, scores_of(items)), "system", FAST)
+        evaluate_metrics(joined(items, scores_of(items)), "system", FAST)
 
 
-def test_a_system_nobody_rated_is_left_out_at_system_level() -> None:
+def test_an_unrated_system_is_left_out_at_system_level() -> None:
     items = [
         Item(id=i.id, context_id=i.context_id, response="x", system=i.system)
         if i.system == "dull"
         else i
         for i in replies()
     ]
-    found = study(joined(items, scores_of(items)), "system", FAST)
+    found = evaluate_metrics(joined(items, scores_of(items)), "system", FAST)
     assert found.results[0].correlations.n == 3
 
 
@@ -142,12 +142,12 @@ def test_set_metrics_have_no_item_level() -> None:
         (1, Score(s, "distinct", 0.1 * k, level="system", system=s)) for k, s in enumerate(SYSTEMS)
     ]
     both = [*scores_of(items), *sets]
-    found = study(joined(items, both), "item", FAST)
+    found = evaluate_metrics(joined(items, both), "item", FAST)
     assert [r.metric for r in found.results] == ["m"]
-    assert "judges sets" in found.refused["distinct"]
-    with pytest.raises(DataError, match="distinct: it judges sets"):
-        study(joined(items, sets), "item", FAST)
-    by_system = study(joined(items, both), "system", FAST)
+    assert "scores sets" in found.refused["distinct"]
+    with pytest.raises(DataError, match="distinct: it scores sets"):
+        evaluate_metrics(joined(items, sets), "item", FAST)
+    by_system = evaluate_metrics(joined(items, both), "system", FAST)
     assert [r.metric for r in by_system.results] == ["m", "distinct"]
     human = np.array([i.rating() for i in items], dtype=float).reshape(-1, 4).mean(axis=0)
     expected = stats.spearmanr([0, 1, 2, 3], human)[0]
@@ -164,7 +164,7 @@ def test_context_level_correlates_sets_with_their_average_rating() -> None:
         (c + 1, Score(str(c), "self-bleu", float(c % 4) * 2, level="context", system="s"))
         for c in range(8)
     ]
-    found = study(joined(items, sets), "context", FAST)
+    found = evaluate_metrics(joined(items, sets), "context", FAST)
     assert found.results[0].correlations.n == 8
     assert found.results[0].correlations.pearson.value == pytest.approx(1.0)
 
@@ -172,7 +172,9 @@ def test_context_level_correlates_sets_with_their_average_rating() -> None:
 def test_no_ratings_at_all() -> None:
     items = [Item(id="1", response="x"), Item(id="2", response="y")]
     with pytest.raises(DataError, match="no item has ratings"):
-        study(joined(items, [(1, Score("1", "m", 1.0)), (2, Score("2", "m", 1.0))]), "item", FAST)
+        evaluate_metrics(
+            joined(items, [(1, Score("1", "m", 1.0)), (2, Score("2", "m", 1.0))]), "item", FAST
+        )
 
 
 def test_ids_that_do_not_match_are_named() -> None:
@@ -192,10 +194,10 @@ def test_extremes_over_annotators_by_hand() -> None:
         Item(id=str(i), response="x", ratings={"a": float(i), "b": float(-i), "c": 1.0})
         for i in range(12)
     ]
-    found = against_each(items, np.arange(12.0))
+    found = correlation_with_annotators(items, np.arange(12.0))
     assert found is not None
     assert found["spearman"] == {"max": pytest.approx(1.0), "min": pytest.approx(-1.0)}
-    humans = Humans.of(items)
+    humans = HumanAgreement.of(items)
     assert humans is not None
     assert humans.identified
     # the constant annotator correlates with nobody: one pair is left, a against b
@@ -204,11 +206,11 @@ def test_extremes_over_annotators_by_hand() -> None:
 
 def test_unidentified_annotators_have_alpha_only() -> None:
     items = [Item(id=str(i), response="x", ratings=[float(i), float(i)]) for i in range(4)]
-    humans = Humans.of(items)
+    humans = HumanAgreement.of(items)
     assert humans is not None
     assert (humans.identified, humans.alpha, humans.kappa) == (False, pytest.approx(1.0), None)
-    assert against_each(items, np.arange(4.0)) is None
-    assert Humans.of([Item(id="1", response="x", ratings=3.0)]) is None
+    assert correlation_with_annotators(items, np.arange(4.0)) is None
+    assert HumanAgreement.of([Item(id="1", response="x", ratings=3.0)]) is None
 
 
 def metric(spec: str) -> ItemMetric:
@@ -246,7 +248,7 @@ def test_curve_ends_at_the_score_over_all_references() -> None:
 
 
 def test_curve_draws_the_same_references_for_replies_to_one_context() -> None:
-    from rejoinder.meta_evaluation.curves import _draw
+    from rejoinder.meta_evaluation.reference_curve import _draw
 
     shared = [Reference(str(k)) for k in range(6)]
     items = [Item(id=str(i), context_id="c", response="x", references=shared) for i in range(3)]
@@ -255,7 +257,7 @@ def test_curve_draws_the_same_references_for_replies_to_one_context() -> None:
     assert drawn[0].references == drawn[1].references == drawn[2].references
 
 
-def test_names_that_end_in_nul_are_other_names() -> None:
+def test_names_that_differ_by_a_nul_are_different() -> None:
     items = [
         Item(id=f"{c}{k}", context_id=f"c{c}", response="x", system=name, ratings=float(c + k))
         for c in range(3)
@@ -266,10 +268,13 @@ def test_names_that_end_in_nul_are_other_names() -> None:
     assert units.of("s").tolist() == [True, False, False] * 3
     assert len(units.without("s\0").human) == 6
     assert len(units.without("nobody").human) == 9
-    assert study(joined(items, scores_of(items)), "system", FAST).results[0].correlations.n == 3
+    assert (
+        evaluate_metrics(joined(items, scores_of(items)), "system", FAST).results[0].correlations.n
+        == 3
+    )
 
 
-def test_long_names_cost_nothing_a_unit() -> None:
+def test_long_names_are_not_stored_per_unit() -> None:
     items = [
         Item(id=str(i), context_id=str(i) + "x" * 10_000 * (i == 0), response="x", ratings=1.0)
         for i in range(2000)
@@ -278,7 +283,7 @@ def test_long_names_cost_nothing_a_unit() -> None:
     assert units.context.nbytes + units.system.nbytes == 2 * 8 * len(items)
 
 
-def test_one_name_stands_for_one_signature() -> None:
+def test_a_metric_name_has_one_signature() -> None:
     items = replies(2)
     lines = [
         (line, Score(score.id, "m", score.value, signature="m|n:2" if line < 5 else "m|n:4"))

@@ -1,4 +1,4 @@
-"""Whose ratings are left out, derived by hand, and what that does to a simulated study."""
+"""Unreliable annotators: by hand, and in simulated ratings."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ import pytest
 
 from rejoinder.errors import DataError
 from rejoinder.items import Item
-from rejoinder.meta_evaluation.annotators import Limits
-from rejoinder.meta_evaluation.humans import FEWEST, MOST_ANNOTATORS, Humans
-from rejoinder.meta_evaluation.raters import Raters, Sifted, without_ratings
+from rejoinder.meta_evaluation.annotators import (
+    MAX_ANNOTATORS,
+    MIN_COMMON,
+    AnnotatorLimits,
+    AnnotatorReview,
+    FilteredRatings,
+    HumanAgreement,
+    without_annotators,
+)
 
-NOBODY = Limits()
+NO_LIMITS = AnnotatorLimits()
 
 
 def rated(columns: dict[str, list[float | None]], planted: int = 0) -> list[Item]:
@@ -28,45 +34,52 @@ def rated(columns: dict[str, list[float | None]], planted: int = 0) -> list[Item
 
 
 def test_kappa_by_hand() -> None:
-    # quadratic prices; 12 items, each of 6 twice. Observed: 2 * 2 confusions by one step, 4.
+    # quadratic weights; 12 items, each of 6 twice. Observed: 2 * 2 confusions by one step, 4.
     # Expected from the margins 6 4 2 and 4 4 4:
     # (6*4*1 + 6*4*4 + 4*4*1 + 4*4*1 + 2*4*4 + 2*4*1) / 12 = 192/12 = 16; 1 - 4/16
     columns = {"ann": [1, 1, 1, 2, 2, 3] * 2, "bob": [1, 1, 2, 2, 3, 3] * 2}
-    found = Raters.of(rated(columns), NOBODY).agreement
+    found = AnnotatorReview.of(rated(columns), NO_LIMITS).agreement
     assert [(who.name, who.answers) for who in found.annotators] == [("ann", 12), ("bob", 12)]
     assert [who.kappa for who in found.annotators] == pytest.approx([0.75, 0.75])
     assert found.kappa == pytest.approx(0.75)
 
 
-def test_the_same_agreement_as_in_the_study() -> None:
+def test_review_and_meta_evaluation_report_the_same_agreement() -> None:
     rng = np.random.default_rng(3)
     columns = {name: list(rng.integers(1, 6, 30).astype(float)) for name in "abcd"}
     items = rated(columns)
-    found, humans = Raters.of(items, NOBODY).agreement, Humans.of(items)
+    found, humans = AnnotatorReview.of(items, NO_LIMITS).agreement, HumanAgreement.of(items)
     assert humans is not None
     assert (found.kappa, found.alpha) == (humans.kappa, humans.alpha)
 
 
-def test_the_worst_goes_first_and_the_others_stay() -> None:
-    # three agree fully, one says the opposite: kappa 1 and -1. With him the others' means are
-    # (1 + 1 - 1)/3 = 1/3, below the limit; without him 1
+def test_the_annotator_with_the_lowest_kappa_is_removed_first() -> None:
+    # three agree fully, one says the opposite: kappa 1 and -1. With the fourth the means of
+    # the others are (1 + 1 - 1)/3 = 1/3, below the limit; without it 1
     good = [1.0, 5.0] * 6
     columns = {"ann": good, "bob": good, "cy": good, "bad": good[::-1]}
     items = rated(columns)
-    found = Raters.of(items, Limits(least_kappa=0.5))
+    found = AnnotatorReview.of(items, AnnotatorLimits(min_kappa=0.5))
     assert [who.kappa for who in found.agreement.annotators] == pytest.approx([1 / 3] * 3 + [-1])
-    assert [(b.name, b.reason) for b in found.bad] == [("bad", "kappa with the others is -1.00")]
-    sifted = Sifted.of(items, Limits(least_kappa=0.5), drop_bad=True)
-    assert sifted.dropped == ["bad"]
-    assert sifted.after is not None
-    assert sifted.after.agreement.kappa == 1
-    assert (sifted.before.ratings, sifted.after.ratings) == (48, 36)
-    assert Sifted.of(items, Limits(least_kappa=0.5)).after is None
+    assert [(b.name, b.reason) for b in found.unreliable] == [
+        ("bad", "kappa with the others is -1.00")
+    ]
+    filtered = FilteredRatings.of(items, AnnotatorLimits(min_kappa=0.5), drop_unreliable=True)
+    assert filtered.dropped == ["bad"]
+    assert filtered.after is not None
+    assert filtered.after.agreement.kappa == 1
+    assert (filtered.before.ratings, filtered.after.ratings) == (48, 36)
+    assert FilteredRatings.of(items, AnnotatorLimits(min_kappa=0.5)).after is None
     # of two who disagree both stay
-    assert Raters.of(rated({"a": good, "b": good[::-1]}), Limits(least_kappa=0.5)).bad == []
+    assert (
+        AnnotatorReview.of(
+            rated({"a": good, "b": good[::-1]}), AnnotatorLimits(min_kappa=0.5)
+        ).unreliable
+        == []
+    )
 
 
-def test_who_rates_distractors_high() -> None:
+def test_annotators_who_rate_distractors_high_are_unreliable() -> None:
     columns: dict[str, list[float | None]] = {
         # 5 distractors, then 4 other replies
         "good": [1, 1, 2, 1, 1, 3, 4, 5, 5],
@@ -79,7 +92,7 @@ def test_who_rates_distractors_high() -> None:
         "few": [5, 5, 5, 5, None, 1, 1, 1, 1],
         "only": [5, 5, 5, 5, 5, None, None, None, None],
     }
-    found = Raters.of(rated(columns, planted=5), Limits(most_preferred=0.25))
+    found = AnnotatorReview.of(rated(columns, planted=5), AnnotatorLimits(max_distractor=0.25))
     assert {who.name: (who.planted, who.preferred) for who in found.agreement.annotators} == {
         "good": (5, 0),
         "flat": (5, 0.5),
@@ -88,26 +101,28 @@ def test_who_rates_distractors_high() -> None:
         "few": (4, 1),
         "only": (5, None),
     }
-    assert [b.name for b in found.bad] == ["flat", "fond"]
-    assert found.bad[1].reason == "rated 5 distractors above 88% of the other replies"
-    other = Raters.of(rated(columns, planted=5), Limits(most_preferred=0.25), "none such")
-    assert other.bad == []
+    assert [b.name for b in found.unreliable] == ["flat", "fond"]
+    assert found.unreliable[1].reason == "rated 5 distractors above 88% of the other replies"
+    other = AnnotatorReview.of(
+        rated(columns, planted=5), AnnotatorLimits(max_distractor=0.25), "none such"
+    )
+    assert other.unreliable == []
 
 
-def test_few_items_in_common_say_nothing_about_one() -> None:
-    long: list[float | None] = [1, 2] * FEWEST
-    once: list[float | None] = [2, *[None] * (2 * FEWEST - 1)]
-    short: list[float | None] = [2, 1] * (FEWEST // 2)
+def test_few_items_in_common_give_an_annotator_no_kappa() -> None:
+    long: list[float | None] = [1, 2] * MIN_COMMON
+    once: list[float | None] = [2, *[None] * (2 * MIN_COMMON - 1)]
+    short: list[float | None] = [2, 1] * (MIN_COMMON // 2)
     columns = {"ann": long, "bob": long, "once": once, "short": [*short[:-1], *[None] * 11]}
-    found = Raters.of(rated(columns), Limits(least_kappa=0.2))
+    found = AnnotatorReview.of(rated(columns), AnnotatorLimits(min_kappa=0.2))
     kappas = {who.name: who.kappa for who in found.agreement.annotators}
     assert kappas == {"ann": 1, "bob": 1, "once": None, "short": None}
-    assert found.bad == []
+    assert found.unreliable == []
 
 
-def test_ratings_that_name_nobody() -> None:
+def test_anonymous_ratings_have_no_annotators() -> None:
     items = [Item("1", "x", ratings=[1.0, 2.0]), Item("2", "x", ratings=3.0), Item("3", "x")]
-    found = Sifted.of(items, Limits(0.2, 0.25), drop_bad=True)
+    found = FilteredRatings.of(items, AnnotatorLimits(0.2, 0.25), drop_unreliable=True)
     assert (found.before.names, found.dropped, found.items) == ([], [], items)
 
 
@@ -117,29 +132,39 @@ def test_without_ratings() -> None:
         Item("2", "x", ratings={"bob": 2.0}),
         Item("3", "x", ratings=[2.0]),
     ]
-    assert [item.ratings for item in without_ratings(items, ["bob"])] == [{"ann": 1.0}, None, [2.0]]
+    assert [item.ratings for item in without_annotators(items, ["bob"])] == [
+        {"ann": 1.0},
+        None,
+        [2.0],
+    ]
     assert items[0].ratings == {"ann": 1.0, "bob": 2.0}
     with pytest.raises(DataError, match="no ratings are left"):
-        Sifted.of(items[:2], NOBODY, ["ann", "bob"])
+        FilteredRatings.of(items[:2], NO_LIMITS, ["ann", "bob"])
 
 
-def test_bad_among_those_who_are_not_left_out_anyway() -> None:
+def test_unreliable_annotators_are_sought_among_those_not_dropped_by_name() -> None:
     good = [1.0, 5.0] * 6
     columns = {"ann": good, "bob": good, "worse": good[::-1], "bad": [5.0, 1.0] * 5 + [1.0, 1.0]}
-    sifted = Sifted.of(rated(columns), Limits(least_kappa=0.5), ["worse"], drop_bad=True)
-    assert sifted.dropped == ["worse", "bad"]
-    assert [b.name for b in sifted.bad] == ["bad"]
+    filtered = FilteredRatings.of(
+        rated(columns), AnnotatorLimits(min_kappa=0.5), ["worse"], drop_unreliable=True
+    )
+    assert filtered.dropped == ["worse", "bad"]
+    assert [b.name for b in filtered.unreliable] == ["bad"]
 
 
-def test_what_has_no_kappa_is_said() -> None:
-    crowd = {f"p{n}": [1.0, 2.0] for n in range(MOST_ANNOTATORS + 1)}
-    found = Raters.of(rated(crowd), Limits(least_kappa=0.2))
+def test_the_reason_for_a_missing_kappa_is_given() -> None:
+    crowd = {f"p{n}": [1.0, 2.0] for n in range(MAX_ANNOTATORS + 1)}
+    found = AnnotatorReview.of(rated(crowd), AnnotatorLimits(min_kappa=0.2))
     assert found.agreement.kappa is None
     assert found.agreement.left_out == "more than 200 annotators are not compared one by one"
-    assert found.bad == []
+    assert found.unreliable == []
     fine: list[float | None] = list(np.arange(1200) / 7)
-    measured = Raters.of(rated({"a": fine, "b": fine, "c": fine}), Limits(least_kappa=0.2))
-    assert measured.agreement.left_out == "more than 1,000 different ratings have no kappa"
+    measured = AnnotatorReview.of(
+        rated({"a": fine, "b": fine, "c": fine}), AnnotatorLimits(min_kappa=0.2)
+    )
+    assert (
+        measured.agreement.left_out == "kappa is not defined for more than 1,000 different ratings"
+    )
     assert measured.agreement.alpha == pytest.approx(1)
 
 
@@ -154,13 +179,13 @@ def test_a_careless_annotator_is_found_in_simulated_ratings(seed) -> None:
     }
     columns["careless"] = list(rng.integers(1, 6, 120).astype(float))
     items = rated(columns, planted=30)
-    for limits in (Limits(least_kappa=0.2), Limits(most_preferred=0.25)):
-        sifted = Sifted.of(items, limits, drop_bad=True)
-        assert sifted.dropped == ["careless"]
-        assert sifted.after is not None
-        assert sifted.after.agreement.kappa > sifted.before.agreement.kappa + 0.1  # type: ignore[operator]
+    for limits in (AnnotatorLimits(min_kappa=0.2), AnnotatorLimits(max_distractor=0.25)):
+        filtered = FilteredRatings.of(items, limits, drop_unreliable=True)
+        assert filtered.dropped == ["careless"]
+        assert filtered.after is not None
+        assert filtered.after.agreement.kappa > filtered.before.agreement.kappa + 0.1  # type: ignore[operator]
         with_all, without = (
             np.corrcoef(worth, [item.rating() for item in kept])[0, 1]
-            for kept in (items, sifted.items)
+            for kept in (items, filtered.items)
         )
         assert without > with_all + 0.01

@@ -1,12 +1,12 @@
-"""Does a metric order pairs of replies as people do, and know when they are equally good?
+"""Pairwise accuracy of a metric: does it order pairs of replies as people do, ties included?
 
-Kendall's tau cannot reward a metric for a tie that people see too.  Pairwise accuracy does:
+Kendall's tau does not reward a metric for ties that people see, too.  Pairwise accuracy does:
 acc_eq = (concordant + tied for both) / all pairs.  Real-valued metrics hardly ever tie, so scores
-that are close enough count as tied, with the threshold that serves the metric best: tie calibration
+within a threshold count as tied; the threshold with the highest accuracy is used: tie calibration
 (Deutsch, Foster & Freitag 2023, "Ties Matter: Meta-Evaluating Modern Metrics with Pairwise Accuracy
 and Tie Calibration", EMNLP).
 
-Only items of the same group (replies to one context, say) are paired; all pairs count the same.
+Only items of the same group (such as replies to one context) are paired; all pairs count equally.
 """
 
 from collections.abc import Iterator
@@ -17,13 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from rejoinder.meta_evaluation.correlate import Floats, finite, same_length
 
-MOST_PAIRS = 5_000_000
+MAX_PAIRS = 5_000_000
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The best accuracy, and the smallest threshold that reaches it; None without pairs, and with
-    more than MOST_PAIRS: they would have to be sorted."""
+    """The highest accuracy and the smallest threshold that gives it.
+
+    None without pairs, and with more than MAX_PAIRS, which would have to be sorted.
+    """
 
     accuracy: float | None
     eps: float | None
@@ -33,33 +35,33 @@ class Calibration:
 def pairwise_accuracy(
     metric: ArrayLike, human: ArrayLike, groups: ArrayLike | None = None, *, eps: float = 0.0
 ) -> float | None:
-    """acc_eq, where scores at most ``eps`` apart are tied; None if there is no pair."""
+    """Return acc_eq, where scores at most ``eps`` apart are tied; None if there is no pair."""
     if not eps >= 0:
         raise ValueError(f"eps must not be negative, got {eps}")
-    right = pairs = 0
-    for gaps, verdicts in _walk(metric, human, groups):
+    correct = pairs = 0
+    for gaps, verdicts in _pairs(metric, human, groups):
         pairs += gaps.size
-        found = np.where(np.abs(gaps) <= eps, 0, np.sign(gaps))
-        right += int(np.count_nonzero(found == verdicts))
-    return right / pairs if pairs else None
+        signs = np.where(np.abs(gaps) <= eps, 0, np.sign(gaps))
+        correct += int(np.count_nonzero(signs == verdicts))
+    return correct / pairs if pairs else None
 
 
 def tie_calibrated(
     metric: ArrayLike, human: ArrayLike, groups: ArrayLike | None = None
 ) -> Calibration:
-    """The threshold that maximises `pairwise_accuracy`, exactly.
+    """Find the threshold that maximises `pairwise_accuracy`, exactly.
 
-    Raising eps to a pair's gap makes it a tie: one more right if people tie it, one less if it was
-    concordant.  With the pairs sorted by gap, running sums of these changes give the accuracy at
-    every threshold that matters.
+    Raising eps to the gap of a pair makes it a tie: one more correct if people tie it, one less if
+    it was concordant.  With the pairs sorted by gap, cumulative sums of these changes give the
+    accuracy at every possible threshold.
     """
     signed, verdicts, pairs = [], [], 0
-    for gaps, verdict in _walk(metric, human, groups):
+    for gaps, verdict in _pairs(metric, human, groups):
         pairs += gaps.size
-        if pairs <= MOST_PAIRS:
+        if pairs <= MAX_PAIRS:
             signed.append(gaps)
             verdicts.append(verdict)
-    if not 0 < pairs <= MOST_PAIRS:
+    if not 0 < pairs <= MAX_PAIRS:
         return Calibration(None, None, pairs)
     apart, people = np.concatenate(signed), np.concatenate(verdicts)
     concordant = (people != 0) & (np.sign(apart) == people)
@@ -76,14 +78,14 @@ def tie_calibrated(
     return Calibration(float(right[best] / gaps.size), float(thresholds[best]), gaps.size)
 
 
-def _walk(
+def _pairs(
     metric: ArrayLike, human: ArrayLike, groups: ArrayLike | None
 ) -> Iterator[tuple[Floats, NDArray[np.int8]]]:
-    """All pairs of items of the same group, in O(n log n + pairs) and the memory of the items: how
-    far apart the metric puts them, and which one people prefer.
+    """Yield score differences and human preferences of all pairs of items of the same group.
 
-    With the groups side by side, the partners at distance 1, 2, … are found for all items at once;
-    an item without a partner at one distance has none further on.
+    Needs O(n log n + pairs) time and O(n) memory. With items sorted by group, the partners at
+    distance 1, 2, … are taken for all items at once; an item without a partner at one distance has
+    none at larger ones.
     """
     scores, people = finite(metric, "metric"), finite(human, "human")
     same_length("metric", scores.size, "human", people.size)

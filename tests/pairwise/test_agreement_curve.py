@@ -9,7 +9,7 @@ import pytest
 
 from duels import candidates, compared
 from rejoinder.errors import DataError
-from rejoinder.pairwise.agreement import share_curve
+from rejoinder.pairwise.agreement_curve import agreement_curve
 from rejoinder.pairwise.simulate import two_judges
 
 SIZE = 12
@@ -32,23 +32,23 @@ def judged(contexts: int):
 
 def test_all_answers_agree_with_themselves_and_as_the_judges_do() -> None:
     comparisons, rates = judged(4)
-    (whole,) = share_curve(comparisons, shares=[1.0])
+    (whole,) = agreement_curve(comparisons, shares=[1.0])
     assert whole.pairs == SIZE * (SIZE - 1) / 2
-    assert whole.inside == pytest.approx(1)
+    assert whole.within == pytest.approx(1)
     expected = np.mean([np.corrcoef(*pair)[0, 1] for pair in rates])
     assert whole.between == pytest.approx(expected)
-    assert whole.inside_spread is None  # one draw
+    assert whole.within_std is None  # one draw
 
 
 def test_more_answers_agree_more() -> None:
     comparisons, _ = judged(6)
-    curve = share_curve(comparisons, shares=[0.2, 0.5, 0.9], draws=10)
-    inside = [point.inside for point in curve]
+    curve = agreement_curve(comparisons, shares=[0.2, 0.5, 0.9], draws=10)
+    inside = [point.within for point in curve]
     assert inside == sorted(inside)
-    assert all(0 < (point.inside_spread or 0) < 0.2 for point in curve)
-    assert all((point.between or 1) < (point.inside or 0) for point in curve)
-    assert curve == share_curve(comparisons, shares=[0.2, 0.5, 0.9], draws=10)
-    assert curve != share_curve(comparisons, shares=[0.2, 0.5, 0.9], draws=10, seed=1)
+    assert all(0 < (point.within_std or 0) < 0.2 for point in curve)
+    assert all((point.between or 1) < (point.within or 0) for point in curve)
+    assert curve == agreement_curve(comparisons, shares=[0.2, 0.5, 0.9], draws=10)
+    assert curve != agreement_curve(comparisons, shares=[0.2, 0.5, 0.9], draws=10, seed=1)
 
 
 def test_every_draw_of_three_answers_out_of_four_turns_up_and_no_other() -> None:
@@ -62,19 +62,19 @@ def test_every_draw_of_three_answers_out_of_four_turns_up_and_no_other() -> None
     parts = [[0.5, 1, 0.5, 0.25], [0.75, 0, 1, 0.25], [0.75, 0.5, 0, 0.5], [1, 0.5, 0.5, 0]]
     possible = [np.corrcoef(part, whole)[0, 1] for part in parts]
     found = {
-        round(point.inside or 0, 9)
+        round(point.within or 0, 9)
         for seed in range(40)
-        for point in share_curve(comparisons, shares=[0.75], draws=1, seed=seed)
+        for point in agreement_curve(comparisons, shares=[0.75], draws=1, seed=seed)
     }
     assert found == {round(float(value), 9) for value in possible}
 
 
-def test_one_annotator_has_nobody_to_differ_from() -> None:
+def test_one_annotator_has_no_between_agreement() -> None:
     comparisons = compared(candidates("xyz"), [("x", "y", "a", "ann"), ("y", "z", "a", "ann")])
-    (point,) = share_curve(comparisons, shares=[1.0])
-    assert (point.between, point.between_spread) == (None, None)
+    (point,) = agreement_curve(comparisons, shares=[1.0])
+    assert (point.between, point.between_std) == (None, None)
 
 
 def test_without_names_there_is_no_curve() -> None:
     with pytest.raises(DataError, match="names its annotator"):
-        share_curve(compared(candidates("xy"), [("x", "y", "a")]))
+        agreement_curve(compared(candidates("xy"), [("x", "y", "a")]))

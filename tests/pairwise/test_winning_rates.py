@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duels import candidates, compared
-from rejoinder.pairwise.rates import weight_of, winning_rates
+from rejoinder.pairwise.winning_rates import reference_weight, winning_rates
 
 NAMES = "vwxyz"
 duels = st.lists(
@@ -50,7 +50,7 @@ def test_complete_comparisons_of_one_judge_are_the_papers_rates() -> None:
         )
     )
     assert found.rate == pytest.approx([1, 2 / 3, 1 / 3, 0])
-    assert [weight_of(rate) for rate in found.rate] == pytest.approx([1, 1 / 3, -1 / 3, -1])
+    assert [reference_weight(rate) for rate in found.rate] == pytest.approx([1, 1 / 3, -1 / 3, -1])
 
 
 @given(duels)
@@ -65,7 +65,7 @@ def test_wins_and_losses_balance(answers) -> None:
 
 
 @given(duels)
-def test_it_does_not_matter_who_is_named_first(answers) -> None:
+def test_rates_do_not_depend_on_the_order_of_the_pair(answers) -> None:
     turn = {"a": "b", "b": "a", "tie": "tie"}
     turned = [(b, a, turn[winner], who) for a, b, winner, who in answers]
     one, other = (winning_rates(compared(candidates(NAMES), d)) for d in (answers, turned))

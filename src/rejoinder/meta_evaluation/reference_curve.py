@@ -1,8 +1,8 @@
-"""Agreement with people as a function of the number of references (Gupta et al. 2019, Fig. 2).
+"""Correlation with people as a function of the number of references (Gupta et al. 2019, Fig. 2).
 
-References are drawn at random without replacement, the same ones for all replies to a
-context, many times over: the curve is the mean over the draws, the band their 2.5 % to
-97.5 % range. An item with fewer references than asked for uses all it has.
+References are drawn at random without replacement, the same ones for all replies to a context,
+several times: the curve is the mean over the draws, the band their 2.5 % to 97.5 % quantiles. An
+item with fewer references uses all of them.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import numpy as np
 from rejoinder.errors import DataError
 from rejoinder.items import Item
 from rejoinder.meta_evaluation.correlate import STATISTICS, correlate_many
-from rejoinder.metrics.base import ItemMetric
 from rejoinder.metrics.batch import Batch, Floats
-from rejoinder.metrics.sitting import Sitting
+from rejoinder.metrics.metric import ItemMetric
+from rejoinder.metrics.scoring_context import ScoringContext
 
 if TYPE_CHECKING:
-    from rejoinder.evaluator.seen import EvaluatedSet
+    from rejoinder.evaluator.contamination import TestSet
 
 
 @dataclass(frozen=True)
-class Point:
-    """Correlation with one number of references: mean over draws, and their band."""
+class CurvePoint:
+    """Correlation with a number of references: mean and band over draws."""
 
     references: int
     draws: int
     n: int
-    """Items that could be scored, in the draw with the fewest."""
+    """Smallest number of scored items over the draws."""
     mean: dict[str, float]
     low: dict[str, float]
     high: dict[str, float]
@@ -40,22 +40,22 @@ class Point:
 
 def reference_curve(
     items: Sequence[Item], metrics: Sequence[ItemMetric], *, draws: int = 20, seed: int = 12345
-) -> list[list[Point]]:
-    """For each metric a point for each number of references from 1 to the most there are."""
+) -> list[list[CurvePoint]]:
+    """Return for each metric a point for each number of references, from 1 to the maximum."""
     rated = [item for item in items if item.rating() is not None and item.references]
     if not rated:
         raise DataError("no item has both ratings and references; the curve needs both")
     human = np.array([item.rating() for item in rated], dtype=float)
-    most = max(len(item.references) for item in rated)
-    examined = _examined(rated) if any(metric.evaluators() for metric in metrics) else None
-    curves: list[list[Point]] = [[] for _ in metrics]
-    for size in range(1, most + 1):
+    max_references = max(len(item.references) for item in rated)
+    test_set = _examined(rated) if any(metric.evaluators() for metric in metrics) else None
+    curves: list[list[CurvePoint]] = [[] for _ in metrics]
+    for size in range(1, max_references + 1):
         # all references can be drawn in one way only
-        times = draws if size < most else 1
+        times = draws if size < max_references else 1
         found: list[list[dict[str, float]]] = [[] for _ in metrics]
         for draw in range(times):
             rng = np.random.default_rng([seed, size, draw])
-            sitting = Sitting(Batch.of(_draw(rated, size, rng)), examined)
+            sitting = ScoringContext(Batch.of(_draw(rated, size, rng)), test_set)
             for which, metric in enumerate(metrics):
                 found[which].append(_correlate(sitting.score(metric).values, human))
         for which, rows in enumerate(found):
@@ -63,15 +63,15 @@ def reference_curve(
     return curves
 
 
-def _examined(items: Sequence[Item]) -> EvaluatedSet:
-    """The contexts, which stay the same whatever is drawn."""
-    from rejoinder.evaluator.seen import EvaluatedSet
+def _examined(items: Sequence[Item]) -> TestSet:
+    """Return the contexts, which are the same for all draws."""
+    from rejoinder.evaluator.contamination import TestSet
 
-    return EvaluatedSet.of(items)
+    return TestSet.of(items)
 
 
 def _draw(items: Sequence[Item], size: int, rng: np.random.Generator) -> list[Item]:
-    """Each item with ``size`` of its references; equal lists of one context draw alike."""
+    """Return the items with ``size`` of their references, the same for all items of a context."""
     chosen: dict[tuple[str, int], list[int]] = {}
     drawn = []
     for item in items:
@@ -84,18 +84,18 @@ def _draw(items: Sequence[Item], size: int, rng: np.random.Generator) -> list[It
 
 
 def _correlate(values: Floats, human: Floats) -> dict[str, float]:
-    """The three correlations, and over how many items."""
+    """Return the three correlations and the number of items."""
     known = ~np.isnan(values)
     (found,) = correlate_many(values[known][np.newaxis], human[known], resamples=0)
     estimates = {statistic: getattr(found, statistic).value for statistic in STATISTICS}
     return {"n": found.n} | {s: np.nan if v is None else v for s, v in estimates.items()}
 
 
-def _point(size: int, rows: Sequence[dict[str, float]]) -> Point:
+def _point(size: int, rows: Sequence[dict[str, float]]) -> CurvePoint:
     columns = {s: np.array([row[s] for row in rows]) for s in STATISTICS}
     known = {s: values[~np.isnan(values)] for s, values in columns.items()}
     known = {s: values for s, values in known.items() if values.size}
-    return Point(
+    return CurvePoint(
         size,
         len(rows),
         int(min(row["n"] for row in rows)),

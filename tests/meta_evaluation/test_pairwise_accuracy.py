@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rejoinder.meta_evaluation.pairwise import Calibration, pairwise_accuracy, tie_calibrated
+from rejoinder.meta_evaluation.pairwise_accuracy import (
+    Calibration,
+    pairwise_accuracy,
+    tie_calibrated,
+)
 
 coarse = st.integers(0, 4).map(float)
 fine = st.floats(0, 1)

@@ -1,4 +1,4 @@
-"""Agreement with people: every metric of a scores file against the ratings of its items."""
+"""Meta-evaluation: the correlation of each metric of a scores file with human ratings."""
 
 from __future__ import annotations
 
@@ -11,55 +11,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import DataError
+from rejoinder.meta_evaluation.annotators import HumanAgreement, correlation_with_annotators
 from rejoinder.meta_evaluation.correlate import Correlations, Statistic, correlate_many
-from rejoinder.meta_evaluation.coverage import Third, by_coverage
-from rejoinder.meta_evaluation.humans import Humans, against_each
+from rejoinder.meta_evaluation.coverage import CoverageThird, by_coverage
 from rejoinder.meta_evaluation.join import Floats, Joined, Units
-from rejoinder.meta_evaluation.pairwise import pairwise_accuracy, tie_calibrated
-from rejoinder.meta_evaluation.roc import area, recall_at_1
+from rejoinder.meta_evaluation.pairwise_accuracy import pairwise_accuracy, tie_calibrated
+from rejoinder.meta_evaluation.roc import recall_at_1, roc_auc
 from rejoinder.meta_evaluation.significance import holm, perm_both, williams
-from rejoinder.meta_evaluation.systems import TooFewSystems, correlate_systems
+from rejoinder.meta_evaluation.system_level import TooFewSystems, correlate_systems
 
 HUMAN = "human"
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Pairs of replies to one context, ordered as people order them."""
+    """Share of pairs of replies to one context that a metric orders as people do."""
 
     pairs: int
     plain: float
     calibrated: float | None
     threshold: float | None
-    """Scores this close count as tied; chosen on this very set, so ``calibrated`` is optimistic.
-    Both are None where there are too many pairs to sort."""
+    """Scores this close count as tied. It is chosen on the same data, so ``calibrated`` is
+    optimistic. Both are None if there are too many pairs to sort."""
 
 
 @dataclass(frozen=True)
-class Result:
-    """One metric's agreement with people."""
+class MetricResult:
+    """Agreement of one metric with people."""
 
     metric: str
     level: str
     unscored: int
     correlations: Correlations
     without_human: Correlations | None = None
-    """The same without the replies that people wrote, where there are any."""
+    """Without replies written by people, if there are any."""
     annotators: dict[str, dict[str, float]] | None = None
-    """Highest and lowest correlation with a single annotator, where annotators are known."""
+    """Highest and lowest correlation with a single annotator, if annotators are identified."""
     accuracy: Accuracy | None = None
     auc: float | None = None
-    """Area under the ROC curve, where people said one of two things only."""
+    """Area under the ROC curve, if ratings have two different values."""
     recall_at_1: float | None = None
-    """Share of the contexts in which a right reply scores highest, likewise."""
+    """Share of contexts in which a right reply has the highest score, likewise."""
     undefined: str | None = None
-    """Why there is no correlation, where there is none."""
+    """Why the correlation is undefined."""
 
 
 @dataclass(frozen=True)
-class Difference:
-    """Is the first metric better than the second? Two-sided p-values: which one is better was
-    only seen in the data."""
+class MetricDifference:
+    """Test whether one metric correlates better with people than another.
+
+    p-values are two-sided, because the data decide which of the two is called better.
+    """
 
     better: str
     worse: str
@@ -69,36 +71,42 @@ class Difference:
     perm_both: float | None
     williams: float | None
     adjusted: float | None = None
-    """PERM-BOTH, adjusted for all pairs of metrics (Holm)."""
+    """``perm_both`` adjusted for all pairs of metrics (Holm)."""
 
 
 @dataclass(frozen=True)
-class Study:
+class MetaEvaluation:
+    """Agreement of all metrics of a scores file with people, at one level."""
+
     level: str
     rated: int
     unrated: int
-    results: list[Result]
+    results: list[MetricResult]
     refused: dict[str, str]
-    differences: list[Difference]
-    humans: Humans | None
-    by_coverage: list[Third] = field(default_factory=list)
-    """Where scores tell how well an evaluator covers their items."""
+    differences: list[MetricDifference]
+    humans: HumanAgreement | None
+    by_coverage: list[CoverageThird] = field(default_factory=list)
+    """If the scores say how well an evaluator's pool covers the items."""
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How to resample, and which system is people."""
+class MetaSettings:
+    """Resampling, the statistic of tests, and the system whose replies people wrote."""
 
     resamples: int = 1000
     seed: int = 12345
     statistic: Statistic = "spearman"
     human_system: str | None = HUMAN
-    """Correlations are shown without it, too; None: with all only."""
+    """Correlations are also computed without it; None: only with all systems."""
 
 
-def study(joined: Joined, level: str, settings: Settings, *, differences: bool = True) -> Study:
-    """Correlate every metric that has values at this level; pairs of metrics too, unless whoever
-    asks has no use for their ``differences``, which take the longest."""
+def evaluate_metrics(
+    joined: Joined, level: str, settings: MetaSettings, *, differences: bool = True
+) -> MetaEvaluation:
+    """Correlate every metric that has values at this level with people.
+
+    Tests of the ``differences`` between metrics take the longest and can be left out.
+    """
     units = _units_of(joined, level)
     rated = ~np.isnan(units.human)
     if not rated.any():
@@ -110,22 +118,22 @@ def study(joined: Joined, level: str, settings: Settings, *, differences: bool =
         by_reason: dict[str, list[str]] = {}
         for name, reason in refused.items():
             by_reason.setdefault(reason, []).append(name)
-        said = (f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
-        raise DataError("; ".join(said))
-    return Study(
+        messages = (f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
+        raise DataError("; ".join(messages))
+    return MetaEvaluation(
         level,
         int(rated.sum()),
         int((~rated).sum()),
         results,
         refused,
         tested,
-        Humans.of(joined.items) if level == "item" else None,
+        HumanAgreement.of(joined.items) if level == "item" else None,
         by_coverage(joined, settings.resamples, settings.seed) if level == "item" else [],
     )
 
 
-def results(joined: Joined, level: str, settings: Settings) -> list[Result]:
-    """The correlations alone, to set a study against."""
+def metric_results(joined: Joined, level: str, settings: MetaSettings) -> list[MetricResult]:
+    """Return the correlations only, to compare with those over fewer annotators."""
     return _results(joined, _units_of(joined, level), level, settings)[0]
 
 
@@ -134,37 +142,41 @@ def _units_of(joined: Joined, level: str) -> Units:
 
 
 def _results(
-    joined: Joined, units: Units, level: str, settings: Settings
-) -> tuple[list[Result], dict[str, str]]:
+    joined: Joined, units: Units, level: str, settings: MetaSettings
+) -> tuple[list[MetricResult], dict[str, str]]:
     return (_systems if level == "system" else _units)(joined, units, settings)
 
 
-def _units(joined: Joined, units: Units, settings: Settings) -> tuple[list[Result], dict[str, str]]:
+def _units(
+    joined: Joined, units: Units, settings: MetaSettings
+) -> tuple[list[MetricResult], dict[str, str]]:
     names = [name for name in joined.order if name in units.scores]
     refused = {
-        name: "it judges sets of replies and has no value for one; use --level context or system"
+        name: "it scores sets of replies, not single ones; use --level context or system"
         for name in joined.order
         if name not in units.scores
     }
-    people = units.of(settings.human_system).any()
+    has_people = units.of(settings.human_system).any()
     everyone = correlate_units(units, names, settings)
     systems_only = (
-        correlate_units(units.without(settings.human_system), names, settings) if people else {}
+        correlate_units(units.without(settings.human_system), names, settings) if has_people else {}
     )
     results = []
     for name in names:
         rated = ~np.isnan(units.human)
         known = rated & ~np.isnan(units.scores[name])
         results.append(
-            Result(
+            MetricResult(
                 name,
                 units.level,
                 int((rated & ~known).sum()),
                 everyone[name],
                 systems_only.get(name),
-                against_each(joined.items, units.scores[name]) if units.level == "item" else None,
+                correlation_with_annotators(joined.items, units.scores[name])
+                if units.level == "item"
+                else None,
                 _accuracy(units, name, known),
-                area(units.scores[name][known], units.human[known]),
+                roc_auc(units.scores[name][known], units.human[known]),
                 _recall(units, name, known),
                 _why_undefined(units.scores[name][known], units.human[known]),
             )
@@ -180,20 +192,20 @@ def _recall(units: Units, name: str, known: NDArray[np.bool_]) -> float | None:
 
 def _why_undefined(scores: Floats, human: Floats) -> str | None:
     if len(scores) < 3:
-        return f"it needs at least 3 that are rated and scored, found {len(scores)}"
+        return f"expected at least 3 rated and scored units, found {len(scores)}"
     if scores.min() == scores.max():
         return "all scores are equal"
     if human.min() == human.max():
-        return "all ratings of what was scored are equal"
+        return "all ratings of the scored units are equal"
     return None
 
 
 def correlate_units(
-    units: Units, names: Sequence[str], settings: Settings
+    units: Units, names: Sequence[str], settings: MetaSettings
 ) -> dict[str, Correlations]:
-    """Correlations of each metric over the units that are rated and scored.
+    """Return the correlations of each metric over the units that are rated and scored.
 
-    Metrics that scored the same units share their resamples.
+    Metrics with the same scored units share resamples.
     """
     found: dict[str, Correlations] = {}
     by_mask: dict[bytes, list[str]] = {}
@@ -222,8 +234,10 @@ def _accuracy(units: Units, name: str, known: np.ndarray) -> Accuracy | None:
     return Accuracy(best.pairs, plain, best.accuracy, best.eps)
 
 
-def _differences(units: Units, names: Sequence[str], settings: Settings) -> list[Difference]:
-    """Every pair of metrics, over the units that both scored, the better one first."""
+def _differences(
+    units: Units, names: Sequence[str], settings: MetaSettings
+) -> list[MetricDifference]:
+    """Test every pair of metrics over the units that both scored, the better one first."""
     found = []
     for first, second in combinations(names, 2):
         a, b = units.scores[first], units.scores[second]
@@ -239,8 +253,8 @@ def _differences(units: Units, names: Sequence[str], settings: Settings) -> list
 
 
 def _difference(
-    first: str, second: str, a: Floats, b: Floats, human: Floats, settings: Settings
-) -> Difference:
+    first: str, second: str, a: Floats, b: Floats, human: Floats, settings: MetaSettings
+) -> MetricDifference:
     kind = settings.statistic
     of_a, of_b = (
         getattr(c, kind).value for c in correlate_many(np.array([a, b]), human, resamples=0)
@@ -258,7 +272,7 @@ def _difference(
         alternative="two-sided",
     )
     one_sided = None if kind == "kendall" else williams(of_a, of_b, between, human.size)
-    return Difference(
+    return MetricDifference(
         first,
         second,
         human.size,
@@ -270,10 +284,10 @@ def _difference(
 
 
 def _systems(
-    joined: Joined, units: Units, settings: Settings
-) -> tuple[list[Result], dict[str, str]]:
+    joined: Joined, units: Units, settings: MetaSettings
+) -> tuple[list[MetricResult], dict[str, str]]:
     bots = units.without(settings.human_system)
-    people = len(bots.system) < len(units.system)
+    has_people = len(bots.system) < len(units.system)
     results, refused = [], {}
     for name in joined.order:
         whole = joined.system_scores.get(name)
@@ -284,14 +298,16 @@ def _systems(
             refused[name] = f"{error}: with two it is always +1 or -1; use --level item"
             continue
         without_human = None
-        if people:
+        if has_people:
             with contextlib.suppress(TooFewSystems):
                 without_human = correlate_systems(
                     bots, name, whole, settings.resamples, settings.seed
                 )
         unscored = 0 if scores is None else int((np.isnan(scores) & ~np.isnan(units.human)).sum())
         equal = found.spearman.value is None and found.pearson.value is None
-        why = "the systems' averages are all equal, of their scores or of ratings"
+        why = "all mean scores, or all mean ratings, of the systems are equal"
         undefined = why if equal else None
-        results.append(Result(name, "system", unscored, found, without_human, undefined=undefined))
+        results.append(
+            MetricResult(name, "system", unscored, found, without_human, undefined=undefined)
+        )
     return results, refused

@@ -58,16 +58,16 @@ def start(folder: Path, *command: str) -> str:
 def test_commands_of_the_page(installed: Path) -> None:
     shell = [b for b in blocks(DOCS / "own-metric.md") if b.language == "sh" and not b.reason]
     lines = [words for block in shell for words in block.commands()]
-    assert len(lines) == 5
+    assert len(lines) == 6
     # one process for all command lines
     script = (
         "import json, sys\nfrom rejoinder.cli.main import run\n"
         "for words in json.loads(sys.argv[1]):\n    assert run(words[1:]) == 0, words\n"
-        "    if '-o' in words and 'length-match' in words:\n"
+        "    if 'length-match(power=2.0,refs=mean)' in words:\n"
         "        open('kept.jsonl', 'w').write(open('scores.jsonl').read())\n"
     )
-    told = start(installed, sys.executable, "-c", script, json.dumps(lines))
-    assert "score = min(|h|, |r|) / max(|h|, |r|)" in told  # 'explain' shows the docstring
+    output = start(installed, sys.executable, "-c", script, json.dumps(lines))
+    assert "score = min(|h|, |r|) / max(|h|, |r|)" in output  # 'explain' shows the docstring
     rows = [json.loads(line) for line in (installed / "kept.jsonl").read_text().splitlines()]
     values = {(row["id"], row["metric"]): row["value"] for row in rows}
     # "That's nice ." has 3 tokens, "Nice ! Which colour did you go for ?" 9, and "That's a big
@@ -75,6 +75,22 @@ def test_commands_of_the_page(installed: Path) -> None:
     assert values["en-01:generic", "length-match"] == pytest.approx(3 / 9)
     squared = "length-match(power=2.0,refs=mean)"
     assert values["en-01:generic", squared] == pytest.approx(((3 / 9) ** 2 + (3 / 14) ** 2) / 2)
+
+
+def test_metric_without_references(installed: Path) -> None:
+    """Of 'Well done! Which colour did you choose in the end?', 10 words, 'the' is in the context."""
+    (installed / "my_metrics-1.0.dist-info" / "entry_points.txt").unlink()
+    (command,) = (
+        words
+        for block in blocks(DOCS / "own-metric.md")
+        if block.language == "sh"
+        for words in block.commands()
+        if "--plugin" in words
+    )
+    start(installed, *COMMAND, *command[1:])
+    rows = [json.loads(line) for line in (installed / "scores.jsonl").read_text().splitlines()]
+    values = {(row["id"], row["metric"]): row["value"] for row in rows}
+    assert values["en-01:careful", "on-topic"] == pytest.approx(1 / 10)
 
 
 def test_in_a_notebook(installed: Path) -> None:

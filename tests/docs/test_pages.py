@@ -1,4 +1,4 @@
-"""Single pages keep what they promise: length, tables made from constants, links in the repository."""
+"""Single pages: length, tables that repeat constants, links that work in the repository."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""'make bench': benchmarks that fail don't stop the others, and every row reaches the page.
+"""'make bench' runs all benchmarks, also after a failure, and writes every row to the page.
 
-Real benchmarks take minutes, so these are made up, and report through the same table.py."""
+Real benchmarks take minutes, so the tests use artificial ones that report through table.py.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def run(folder: Path, *names: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=env)
 
 
-def test_all_rows_come_together(folder: Path) -> None:
+def test_rows_of_all_benchmarks_are_collected(folder: Path) -> None:
     script(folder, "fast")
     script(folder, "unlimited", peer=1.0, limit=None)
     done = run(folder)
@@ -78,7 +79,7 @@ def test_all_rows_come_together(folder: Path) -> None:
     assert "Python 3" in page
 
 
-def test_one_that_fails_does_not_stop_the_others(folder: Path) -> None:
+def test_failing_benchmark_does_not_stop_the_others(folder: Path) -> None:
     script(folder, "below", peer=5.0)  # 5 / 2 is below 3
     script(folder, "crash", after="1 / 0")
     script(folder, "few", enough=False)
@@ -102,7 +103,7 @@ def test_one_that_fails_does_not_stop_the_others(folder: Path) -> None:
     ]
 
 
-def test_a_repeated_benchmark_replaces_its_own_rows_only(folder: Path) -> None:
+def test_repeated_benchmark_replaces_only_its_own_rows(folder: Path) -> None:
     script(folder, "one")
     script(folder, "two")
     assert run(folder).returncode == 0
@@ -116,7 +117,7 @@ def test_a_repeated_benchmark_replaces_its_own_rows_only(folder: Path) -> None:
     assert "| `two` | two against a peer | 4.00 |" in page
 
 
-def test_an_unknown_name_is_refused(folder: Path) -> None:
+def test_unknown_name_is_refused(folder: Path) -> None:
     script(folder, "one")
     done = run(folder, "tow")
     assert done.returncode == 2
@@ -124,7 +125,7 @@ def test_an_unknown_name_is_refused(folder: Path) -> None:
     assert (folder / "page.md").read_text() == PAGE
 
 
-def test_a_benchmark_alone_keeps_no_records(folder: Path) -> None:
+def test_single_benchmark_saves_no_records(folder: Path) -> None:
     script(folder, "slow", peer=2.0)
     done = subprocess.run(
         [sys.executable, folder / "slow.py"], capture_output=True, text=True, check=False
@@ -135,8 +136,8 @@ def test_a_benchmark_alone_keeps_no_records(folder: Path) -> None:
     assert not (folder / "results.json").exists()
 
 
-def test_the_project_s_own_benchmarks_report_through_the_table() -> None:
-    """Each file but the two that collect, so that none is forgotten by 'make bench'."""
+def test_all_benchmarks_report_through_the_table() -> None:
+    """All files except all.py and table.py, so that 'make bench' omits none."""
     sys.path.insert(0, str(BENCHMARKS))
     try:
         from all import NO_BENCHMARKS, benchmarks

@@ -102,7 +102,9 @@ def _class(name: str, cls: type) -> Iterator[str]:
     yield from _docstring(cls)
     if dataclasses.is_dataclass(cls):
         rows = ["| field | type |", "|---|---|"]
-        rows += [f"| `{f.name}` | `{_type(f.type)}` |" for f in dataclasses.fields(cls)]
+        for each in dataclasses.fields(cls):
+            union = _type(each.type).replace("|", "\\|")
+            rows.append(f"| `{each.name}` | `{union}` |")
         yield "\n".join(rows)
     for key, member in inspect.getmembers(cls):
         if key[0] == "_" or not _own(member):
@@ -144,7 +146,10 @@ def _public(module: ModuleType) -> dict[str, Callable[..., Any]]:
 def _signature(name: str, function: Callable[..., Any]) -> str:
     signature = inspect.signature(function)
     parameters = [p for p in signature.parameters.values() if p.name != "self"]
-    shown = [str(p.replace(annotation=_Bare(p.annotation))) for p in parameters]
+    shown = [
+        str(p.replace(annotation=_annotation(p.annotation), default=_default(p.default)))
+        for p in parameters
+    ]
     starred = next((i for i, p in enumerate(parameters) if p.kind is p.KEYWORD_ONLY), None)
     if starred is not None and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
         shown.insert(starred, "*")
@@ -157,20 +162,23 @@ def _signature(name: str, function: Callable[..., Any]) -> str:
     return f"{name}(\n" + "".join(f"    {each},\n" for each in shown) + f"){result}"
 
 
-class _Bare:
-    """An annotation that prints without quotes and without the names of modules."""
+class _Text:
+    """A value that prints as this text."""
 
-    def __new__(cls, annotation: Any) -> Any:
-        if annotation is inspect.Parameter.empty:
-            return annotation
-        bare = super().__new__(cls)
-        bare.text = _type(annotation)
-        return bare
-
-    text: str
+    def __init__(self, text: str) -> None:
+        self.text = text
 
     def __repr__(self) -> str:
         return self.text
+
+
+def _annotation(value: Any) -> Any:
+    return value if value is inspect.Parameter.empty else _Text(_type(value))
+
+
+def _default(value: Any) -> Any:
+    """Return a default that prints as Python code; objects without such a form print as …"""
+    return _Text("…") if " object at 0x" in repr(value) else value
 
 
 def _type(annotation: Any) -> str:
@@ -194,6 +202,7 @@ def _docstring(member: Any) -> Iterator[str]:
 
 
 def _markdown(text: str) -> str:
+    text = re.sub(r":\w+:`([^`]+)`", r"`\1`", text)
     text = re.sub(r"\bdocs/([\w-]+)\.md", r"[\1](../\1.md)", text)
     return re.sub(r"``([^`]+)``", r"`\1`", text)
 

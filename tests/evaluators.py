@@ -1,7 +1,7 @@
-"""Small evaluators for tests: a real pool, and networks that can be worked out by hand.
+"""Small evaluators for tests: a real pool, and networks whose output can be computed by hand.
 
 The scorer counts the words that a reply shares with the last turn, the rater those that two
-replies share; both note what they are asked.
+replies share; both record their inputs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rejoinder.evaluator import Evaluator, Manifest, Retrieval, open_evaluator, write_manifest
-from rejoinder.retrieve.base import make_retriever
-from rejoinder.retrieve.folder import build_index
+from rejoinder.retrieve.index_folder import build_index
+from rejoinder.retrieve.retriever import make_retriever
 
 Row = tuple[list[str], str, str]
 
@@ -43,7 +43,7 @@ class CountingScorer:
 
 
 class CountingRater:
-    """2 · s(R1, R2) - 1, and 0.1 more if both were said to the same"""
+    """2 · s(R1, R2) - 1, and 0.1 more if both answer the same context"""
 
     def __init__(self) -> None:
         self.asked: list[tuple[list[str], str, list[str], str]] = []
@@ -85,7 +85,7 @@ def make_evaluator(
     rater: bool = True,
     **more: Any,
 ) -> Path:
-    """A sealed folder, whose networks are mere files."""
+    """Return an evaluator's folder, whose networks are only placeholder files."""
     folder.mkdir()
     pairs = write_pairs(folder / "pairs.parquet", rows)
     build_index(pairs, make_retriever(by), folder / "pool")
@@ -99,7 +99,7 @@ def make_evaluator(
 
 
 def open_small(folder: Path) -> Evaluator:
-    """The evaluator with networks that can be worked out by hand."""
+    """Open an evaluator with networks whose output can be computed by hand."""
     evaluator = open_evaluator(folder)
     parts = vars(evaluator)
     parts.setdefault("scorer", CountingScorer())

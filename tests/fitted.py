@@ -1,4 +1,4 @@
-"""A small evaluator that was really fitted, made when it is first needed, once a process."""
+"""A small evaluator, fitted when it is first used, once per process."""
 
 from __future__ import annotations
 
@@ -23,17 +23,22 @@ CHANGES = (
     "figures.most=6",
     "figures.ranges=[]",
 )
-RANGES = {"unreferenced": (0.1, 0.9), "vbleu": (0.0, 0.8), "expanded(d=rouge-l)": (0.1, 0.7)}
-"""So few dialogues have none that are worth anything."""
+RANGES = {
+    "unreferenced": (0.1, 0.9),
+    "rating": (-0.9, 0.9),
+    "vbleu": (0.0, 0.8),
+    "expanded(d=rouge-l)": (0.1, 0.7),
+}
+"""Set by hand: so few dialogues give no reliable ranges."""
 
 
 def chatter(words: Sequence[str] = WORDS, count: int = 40) -> list[Row]:
-    """Dialogues of two or three turns; every other utterance has two replies. Each keeps to a few
-    words, so that there is something to learn."""
-    chance = np.random.default_rng(3)
+    """Return dialogues of two or three turns; every other utterance has two replies. Each uses only
+    a few words, so that there is something to learn."""
+    rng = np.random.default_rng(3)
 
     def say(topic: Sequence[str]) -> str:
-        return " ".join(chance.choice(topic, chance.integers(2, 6)).tolist())
+        return " ".join(rng.choice(topic, rng.integers(2, 6)).tolist())
 
     rows = []
     for number in range(count):
@@ -47,13 +52,13 @@ def chatter(words: Sequence[str] = WORDS, count: int = 40) -> list[Row]:
 
 @cache
 def small_evaluator() -> Path:
-    """An evaluator that was fitted to chatter of a few words."""
+    """Return the folder of an evaluator that was fitted to dialogues of a few words."""
     import torch
 
     from rejoinder.fitting.fit import fit
     from rejoinder.fitting.settings import read_settings
 
-    torch.set_num_threads(1)  # beside other tests, more would wait for one another
+    torch.set_num_threads(1)  # more would compete with tests that run in parallel
     _FOLDERS.append(tempfile.TemporaryDirectory(prefix="rejoinder-test-"))
     folder = Path(_FOLDERS[-1].name)
     pairs = write(folder / "pairs.parquet", chatter())
@@ -64,4 +69,4 @@ def small_evaluator() -> Path:
 
 
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
-"""Gone with the process."""
+"""Deleted when the process ends."""

@@ -1,13 +1,15 @@
-"""Specs print and parse back, and wrong ones are answered with what would be right."""
+"""Specs print and parse back; errors of wrong ones say what would be right."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scoring import score
 
 from rejoinder.errors import UsageError
-from rejoinder.metrics.base import make_metric
+from rejoinder.items import Item, Reference
+from rejoinder.metrics.metric import make_metric
 from rejoinder.spec import Spec, did_you_mean, parse
 
 names = st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True).filter(
@@ -18,6 +20,7 @@ plain = (
     | st.integers(-(10**9), 10**9)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+    | st.from_regex(r"(~|\.{0,2}/|[A-Z]:\\)[^\n]{0,12}", fullmatch=True)
 )
 specs = st.recursive(
     st.builds(Spec, names),
@@ -47,10 +50,22 @@ def test_printing_and_parsing_are_inverse(spec: Spec) -> None:
         (r'a(m="b \"c\" \\d")', Spec("a", (("m", r'b "c" \d'),))),
         ("a(b=true,c=false)", Spec("a", (("b", True), ("c", False)))),
         ("bleu()", Spec("bleu")),
+        ("a(m=/data/bert)", Spec("a", (("m", "/data/bert"),))),
+        ("a(m=./bert,n=../b-2/c.d)", Spec("a", (("m", "./bert"), ("n", "../b-2/c.d")))),
+        ("a(m=~/bert, n=~)", Spec("a", (("m", "~/bert"), ("n", "~")))),
+        ("a(m=.,n=..)", Spec("a", (("m", "."), ("n", "..")))),
+        (r"a(m=C:\Users\me\bert,n=d:/x)", Spec("a", (("m", r"C:\Users\me\bert"), ("n", "d:/x")))),
+        ("a(m=b(x=/é/ü:1),n=.5)", Spec("a", (("m", Spec("b", (("x", "/é/ü:1"),))), ("n", 0.5)))),
     ],
 )
 def test_parse(text: str, expected: Spec) -> None:
     assert parse(text) == expected
+
+
+@pytest.mark.parametrize("path", ["/data/bert", "./x", "../x", "~/x", r"C:\models\bert", "."])
+def test_paths_are_printed_as_they_are_written(path: str) -> None:
+    assert str(Spec("a", (("m", path),))) == f"a(m={path})"
+    assert str(Spec("a", (("m", f"{path} b"),))).startswith('a(m="')
 
 
 @pytest.mark.parametrize(
@@ -75,7 +90,7 @@ def test_parse(text: str, expected: Spec) -> None:
         ("bleu(n=2) extra", "expected the end"),
     ],
 )
-def test_broken_specs_point_at_the_place(text: str, complaint: str) -> None:
+def test_errors_point_at_the_wrong_place(text: str, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         parse(text)
 
@@ -87,8 +102,6 @@ def test_ordinary_nesting_and_digits_are_fine() -> None:
 
 
 def test_no_allowed_parameter_leaves_the_range_of_numbers() -> None:
-    import rejoinder
-
     for spec in (
         *(f"bleu(n=16,smooth={s},smooth_value={v})" for s in ("epsilon", "add-k") for v in ENDS),
         "bleu(n=16,smooth=nist,smooth_value=1000)",
@@ -96,7 +109,8 @@ def test_no_allowed_parameter_leaves_the_range_of_numbers() -> None:
         *(f"ribes(alpha={b})" for b in ENDS),
     ):
         for reply in ("a b c", "a x b", "z", ""):
-            assert 0 <= rejoinder.score_one(spec, reply, ["a b c d"]) < 1e9
+            item = Item("1", reply, references=[Reference("a b c d")])
+            assert 0 <= score([item], spec).values[0] < 1e9
 
 
 ENDS = (1e-300, 1000.0)

@@ -1,8 +1,8 @@
-"""Names → classes, loaded when first asked for.
+"""Registries: the classes behind the names in specs, imported when they are first used.
 
 Built-in names are listed here as ``module:Class``, so that listing them imports nothing
-heavy. A third-party package adds its own through the entry-point groups
-``rejoinder.metrics`` and ``rejoinder.tokenizers``; see CONTRIBUTING.md.
+heavy. Other packages add theirs through the entry-point groups ``rejoinder.metrics`` and
+``rejoinder.tokenizers``; see CONTRIBUTING.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass
 class Registry(Generic[T]):
-    """One kind of thing that specs can name."""
+    """The names of one kind, such as metrics, and their classes."""
 
     kind: str
     builtin: Mapping[str, str]
@@ -37,7 +37,7 @@ class Registry(Generic[T]):
         return list(dict.fromkeys([*self.builtin, *self._plugins, *self._added]))
 
     def find(self, name: str) -> type[T]:
-        """The class behind a name; an unknown name is answered with the nearest ones."""
+        """Return the class of a name; UsageError with similar names if it is unknown."""
         if name in self._added:
             return self._added[name]
         if name in self.builtin:
@@ -46,10 +46,10 @@ class Registry(Generic[T]):
         if name in self._plugins:
             try:
                 return cast(type[T], self._plugins[name].load())
-            except Exception as error:  # whatever another package may raise
+            except Exception as error:  # other packages may raise anything
                 package = self._plugins[name].dist
                 raise UsageError(
-                    f"the {self.kind} '{name}' of {package.name if package else 'a package'} can't"
+                    f"the {self.kind} '{name}' of {package.name if package else 'a package'} cannot"
                     f" be loaded: {type(error).__name__}: {error}"
                 ) from None
         raise UsageError(f"unknown {self.kind} '{name}': {did_you_mean(name, self.names())}")

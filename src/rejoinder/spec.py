@@ -1,13 +1,14 @@
-"""Specs: the small language in which metrics and tokenizers are named.
+"""Specs: the syntax in which metrics, tokenizers and other parts are named.
 
-    bleu                         every parameter at its default
-    bleu(n=2,smooth=none)        numbers, words, true/false
-    recall(d=rouge-l(beta=1))    a value may itself be a spec
-    sentencepiece(model="a b")   text with other characters stands in double quotes
+    bleu                               every parameter at its default
+    bleu(n=2,smooth=none)              numbers, words, true/false
+    recall(d=rouge-l(beta=1))          a value may itself be a spec
+    sentence-cosine(model=~/bert)      paths: /data/bert, ./bert, ../bert, ~/bert, C:\\bert
+    sentencepiece(model="a b.model")   other text in double quotes
 
-A spec is only structure. What a name means, and which parameters it takes, is decided by
-the frozen dataclass that the registry finds under that name: :func:`build` makes the
-object, :func:`spec_of` prints it back, and ``build(parse(str(spec_of(x)))) == x``.
+A spec is only structure. The frozen dataclass that is registered under its name decides which
+parameters it takes: :func:`build` creates the object, :func:`spec_of` prints it, and
+``build(parse(str(spec_of(x)))) == x``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -24,11 +25,12 @@ from rejoinder.errors import UsageError
 Value = Union[bool, int, float, str, "Spec"]
 T = TypeVar("T")
 
-DEEPEST = 20
-MOST_DIGITS = 18
+MAX_DEPTH = 20
+MAX_DIGITS = 18
 
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w./-])
+    r"""\s*(?:(?P<path>(?:~|\.{0,2}/|[A-Za-z]:[\\/])[^\s,()="]*|\.{1,2}(?=[\s,)]|$))
+          |(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w./-])
           |(?P<word>\w[\w./-]*)
           |(?P<quoted>"(?:[^"\\]|\\.)*")
           |(?P<mark>[(),=]))""",
@@ -37,7 +39,7 @@ _TOKEN = re.compile(
 
 
 SHORT = {"top": "k", "soft": "b"}
-"""top(3) is short for top(k=3)."""
+"""Parameters whose name may be left out: top(3) is top(k=3)."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,13 @@ class Spec:
 
 
 def print_value(value: Value) -> str:
-    """A value as it stands in a spec."""
+    """Return a value as it is written in a spec."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         match = _TOKEN.fullmatch(value)
-        if match and match.group("word") == value and value not in ("true", "false"):
+        plain = match is not None and value in (match["word"], match["path"])
+        if plain and value not in ("true", "false"):
             return value
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escaped}"'
@@ -72,12 +75,12 @@ def print_value(value: Value) -> str:
 
 
 def parse(text: str) -> Spec:
-    """Read a spec, or raise :class:`UsageError` that points at the place that does not fit."""
+    """Parse a spec; UsageError says where it is wrong."""
     return _Parser(text).whole()
 
 
 class _Parser:
-    """Recursive descent over the four kinds of token."""
+    """Recursive descent over the five kinds of token."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -97,7 +100,7 @@ class _Parser:
         if self.take("mark", "(") is None:
             return Spec(name)
         self.depth += 1
-        if self.depth > DEEPEST:
+        if self.depth > MAX_DEPTH:
             raise UsageError(f"'{self.text[:40]}…' is too deeply nested")
         params: dict[str, Value] = {}
         while self.take("mark", ")") is None:
@@ -123,8 +126,8 @@ class _Parser:
 
     def number(self, text: str) -> int | float:
         mantissa = re.split("[eE]", text)[0].lstrip("+-0.")
-        if sum(c.isdigit() for c in mantissa) > MOST_DIGITS:
-            raise UsageError(f"{text[:20]}… has more than {MOST_DIGITS} digits")
+        if sum(c.isdigit() for c in mantissa) > MAX_DIGITS:
+            raise UsageError(f"{text[:20]}… has more than {MAX_DIGITS} digits")
         number = float(text) if any(c in text for c in ".eE") else int(text)
         if math.isinf(number):
             raise UsageError(f"'{self.text}': {text} is too large")
@@ -135,6 +138,8 @@ class _Parser:
             return self.number(number)
         if (quoted := self.take("quoted")) is not None:
             return re.sub(r"\\(.)", r"\1", quoted[1:-1])
+        if (path := self.take("path")) is not None:
+            return path
         if (word := self.take("word")) is not None:
             if word in ("true", "false"):
                 return word == "true"
@@ -159,7 +164,7 @@ class _Parser:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The tail of an error message: the nearest known names, or all of them."""
+    """Return the end of an error message: the most similar names, or all of them."""
     names = sorted(known)
     near = difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.5)
     if near:
@@ -168,7 +173,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def parameters(cls: type) -> dict[str, Field[Any]]:
-    """The parameters that a spec may set: the class's own first, then those it inherits."""
+    """Return the parameters that a spec may set: the class's own first, then inherited ones."""
     init = {f.name: f for f in fields(cls) if f.init}
     order = dict.fromkeys(
         name for base in cls.__mro__ for name in vars(base).get("__annotations__", ())
@@ -199,7 +204,7 @@ def build(cls: type[T], name: str, params: Mapping[str, Any]) -> T:
 
 
 def converted(spec: Spec, hints: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters as the types that ``hints`` has for their names; UsageError otherwise."""
+    """Return the parameters converted to the types in ``hints``; UsageError if that fails."""
     problems: list[str] = []
     values: dict[str, Any] = {}
     for key, value in spec.params:

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rejoinder.datasets import load
 from rejoinder.items import Item
 from rejoinder.meta_evaluation.correlate import correlate
-from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.metric import ItemMetric, make_metric
+from rejoinder.testsets import load
 
 CLOSE = 0.002
 

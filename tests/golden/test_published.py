@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rejoinder.datasets import load
 from rejoinder.meta_evaluation.correlate import correlate
-from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.metric import ItemMetric, make_metric
+from rejoinder.testsets import load
 
 
 def scores(spec: str, name: str, references: str) -> tuple[np.ndarray, np.ndarray]:

@@ -42,6 +42,7 @@ class PlaneEncoder:
     """
 
     name, digest, dimensions, layers = "plane", "0123456789ab", 2, 3
+    languages = None
     special_ids = frozenset({0, 1})
     _vectors = np.array([(-1.0, 0.0), (0.0, -1.0), *WORDS.values()], np.float32)
 

@@ -50,19 +50,19 @@ def test_a_batch_that_fits_is_not_copied() -> None:
     assert list(batch.slices(4)) == [batch]
 
 
-def test_what_was_asked() -> None:
+def test_the_last_turn_as_reference() -> None:
     items = [
         Item(id="1", response="a", context=["x", "y"], references=[Reference("b")]),
         Item(id="2", response="b"),
         Item(id="3", response="c", context=["x", " "]),
     ]
-    asked = Batch.of(items).asked
-    assert asked.counts.tolist() == [1, 0, 0]
-    assert [asked.table.texts[i] for i in asked.reference] == ["y"]
-    assert [asked.table.texts[i] for i in asked.reply] == ["a", "b", "c"]
+    turned = Batch.of(items).with_last_turn_as_reference
+    assert turned.counts.tolist() == [1, 0, 0]
+    assert [turned.table.texts[i] for i in turned.reference] == ["y"]
+    assert [turned.table.texts[i] for i in turned.reply] == ["a", "b", "c"]
 
 
-def test_the_heaviest_reference() -> None:
+def test_the_highest_weight() -> None:
     references = [
         Reference("a", weight=-0.5),
         Reference("b", weight=0.25),

@@ -116,7 +116,7 @@ def test_pooled_or_averaged_over_contexts() -> None:
 def test_self_bleu_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     replies = ("a b c", "a b", "c d e f", "b c d", "a")
     whole = judge("self-bleu(n=2,tok=whitespace)", *replies).value
-    monkeypatch.setattr("rejoinder.metrics.diversity.self_bleu.MOST", 3)
+    monkeypatch.setattr("rejoinder.metrics.diversity.self_bleu.MAX_REFERENCES", 3)
     assert judge("self-bleu(n=2,tok=whitespace)", *replies).value == whole
 
 
@@ -148,7 +148,7 @@ def test_recall_by_default_uses_bleu_2() -> None:
 def test_recall_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     replies, references = ("a b", "c", "d e f"), ("a", "b c", "e f", "a b c d")
     whole = judge(ROUGE, *replies, references=references).value
-    monkeypatch.setattr("rejoinder.metrics.diversity.recall.MOST", 4)
+    monkeypatch.setattr("rejoinder.metrics.diversity.recall.MAX_PAIRS", 4)
     assert judge(ROUGE, *replies, references=references).value == whole
 
 
@@ -171,7 +171,7 @@ def test_recall_leaves_out_what_cannot_be_compared() -> None:
     [
         ("distinct(n=0)", "n=0 is not from 1 to 16"),
         ("self-bleu(smooth=much)", "smooth=much is not one of"),
-        ("recall(d=distinct)", "d=distinct does not compare a reply with a reference"),
+        ("recall(d=distinct)", "d=distinct scores sets of replies"),
         ("recall(d=blue)", "unknown metric .blue."),
     ],
 )

@@ -112,7 +112,7 @@ def test_one_context_has_no_interval() -> None:
 
 
 def test_long_texts_make_short_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rejoinder.metrics.evaluate.MOST_LETTERS", 25)
+    monkeypatch.setattr("rejoinder.metrics.evaluate.MAX_CHARACTERS", 25)
     metric = make_metric("rouge-l")
     assert isinstance(metric, ItemMetric)
     some = items(10)  # replies of 11 letters, so that the third goes beyond 25
@@ -126,3 +126,50 @@ def test_the_number_of_resamples_drawn_at_a_time_is_irrelevant(
     whole = summarize(items(50), "bleu(n=2)", resamples=500)
     monkeypatch.setattr("rejoinder.metrics.summary.BLOCK", 64)
     assert summarize(items(50), "bleu(n=2)", resamples=500) == whole
+
+
+def test_without_resamples_there_are_no_intervals() -> None:
+    plain, resampled = (summarize(items(20), "bleu(n=2)", resamples=n) for n in (0, 50))
+    assert plain.mean is not None
+    assert plain.corpus is not None
+    assert resampled.mean is not None
+    assert resampled.corpus is not None
+    assert (plain.mean.value, plain.mean.low, plain.mean.high) == (resampled.mean.value, None, None)
+    assert (plain.corpus.value, plain.corpus.low) == (resampled.corpus.value, None)
+    assert resampled.mean.low is not None
+
+
+def test_blank_replies_are_counted_by_system() -> None:
+    metric = make_metric("rouge-l")
+    assert isinstance(metric, ItemMetric)
+    some = [
+        Item("1", " ", system="a", references=[Reference("x")]),
+        Item("2", "", system="a"),
+        Item("3", "x", system="b", references=[Reference("x")]),
+    ]
+    summarizer = Summarizer([metric], resamples=0)
+    list(summarizer.watch(evaluate(some, [metric])))
+    assert {s.system: s.blank for s in summarizer.summaries()} == {"a": 2, "b": 0}
+    assert summarizer.notes() == ["2 replies are blank"]
+
+
+def test_memory_is_bounded_for_many_systems() -> None:
+    """Each system needs resamples · (statistics + 2) numbers; those beyond the limit get none."""
+    metric = make_metric("rouge-l")
+    assert isinstance(metric, ItemMetric)
+    some = [
+        Item(f"{s}{c}", "a b", system=str(s), context_id=str(c), references=[Reference("a c")])
+        for s in range(10)
+        for c in range(2)
+    ]
+    summarizer = Summarizer([metric], resamples=100)
+    list(summarizer.watch(evaluate(some, [metric])))
+    size = summarizer._resampled // 10
+    bounded = Summarizer([metric], resamples=100, max_resampled=4 * size + 1)
+    list(bounded.watch(evaluate(some, [metric])))
+    intervals = [s.mean is not None and s.mean.low is not None for s in bounded.summaries()]
+    assert intervals == [True] * 4 + [False] * 6
+    assert "6 of 10 systems have no confidence intervals" in bounded.notes()[0]
+    assert [s.mean and s.mean.value for s in bounded.summaries()] == [
+        s.mean and s.mean.value for s in summarizer.summaries()
+    ]

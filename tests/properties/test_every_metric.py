@@ -1,31 +1,47 @@
-"""What holds for every registered metric, none of them named.
+"""Properties of all registered metrics, and of one without references as the docs show it.
 
-A metric that is added to the registry is tested here without a further line. Scores are compared
-exactly, except by what a metric says that its arithmetic may move (``tolerance``). Metrics that
-may ask an evaluator ask one that was fitted to the words of these tests.
+A metric that is added to the registry is tested here without further code. Scores are compared
+exactly, up to the metric's ``tolerance``. Metrics with the parameter ``evaluator`` use one that was
+fitted to the words of these tests.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from typing import ClassVar
 
 import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scoring import score_with
 
-import rejoinder
 from fitted import WORDS, small_evaluator
+from rejoinder.errors import DataError
 from rejoinder.items import Item, Reference
-from rejoinder.metrics.base import ItemMetric, Metric, OverlapMetric, SetMetric, make_metric
-from rejoinder.metrics.batch import Batch
-from rejoinder.metrics.evaluate import evaluate, judge_sets
-from rejoinder.metrics.request import with_evaluator
+from rejoinder.metrics.batch import Batch, Floats
+from rejoinder.metrics.evaluate import evaluate, score_sets
+from rejoinder.metrics.metric import ItemMetric, Metric, OverlapMetric, SetMetric, make_metric
 from rejoinder.registry import METRICS
 from rejoinder.spec import Spec, parameters
 
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TurnLength(ItemMetric):
+    """A metric without references, as docs/own-metric.md shows how to write one."""
+
+    name: ClassVar[str] = "turn-length"
+    summary: ClassVar[str] = "is the reply longer than the last turn?"
+    needs: ClassVar[frozenset[str]] = frozenset({"context"})
+
+    def stats(self, batch: Batch) -> Floats:
+        longer = [len(item.response) > len(item.context[-1]) for item in batch.items]
+        return np.column_stack([longer, np.ones(len(batch))]).astype(np.float64)
+
+
+METRICS.add(TurnLength.name, TurnLength)
 ALL = [make_metric(name) for name in METRICS.names()]
 ITEM_METRICS = [m for m in ALL if isinstance(m, ItemMetric)]
 SET_METRICS = [m for m in ALL if isinstance(m, SetMetric)]
@@ -33,32 +49,31 @@ REFS = [Spec("max"), Spec("mean"), Spec("top", (("k", 2),))]
 
 
 SMALL = "small"
-"""In place of an evaluator, which is made only when a test runs."""
+"""Placeholder of the evaluator, which is fitted only when a test runs."""
 
 
 def variants() -> list[ItemMetric]:
-    """Every item metric with every way of pooling references that it offers, and with an evaluator
-    if it may ask one."""
+    """Return every item metric with every kind of pooling that it has, and with an evaluator if it
+    takes one."""
     made = []
     for metric in ITEM_METRICS:
         known = parameters(type(metric))
         if "refs" in known:
             ways = [*REFS, Spec("all")] if metric.own_multireference else REFS
             pooled = [dataclasses.replace(metric, refs=way) for way in ways]
-            if metric.lacking():  # there is no doing without an evaluator
-                made += [make_metric(with_evaluator(each.spec(), SMALL)) for each in pooled]
+            if metric.missing_requirement():  # it needs an evaluator
+                made += [make_metric(each, evaluator=SMALL) for each in pooled]
                 continue
             made += pooled
         if "evaluator" in known:
-            made.append(make_metric(with_evaluator(cheap(metric), SMALL)))
+            made.append(make_metric(cheap(metric), evaluator=SMALL))
     return made
 
 
 def cheap(metric: ItemMetric) -> Spec:
-    """With inner metrics that the evaluator knows and that take no network's time."""
-    known = parameters(type(metric))
-    inner = {"d": Spec("rouge-l"), "ref": Spec("expanded", (("d", Spec("rouge-l")),))}
-    changes = {key: value for key, value in inner.items() if key in known}
+    """Return the metric with nested metrics whose range is known and that need no network."""
+    nested = {"d": Spec("rouge-l"), "ref": Spec("expanded", (("d", Spec("rouge-l")),))}
+    changes = {key: value for key, value in nested.items() if key in metric.nested}
     return dataclasses.replace(metric, **changes).spec()
 
 
@@ -67,14 +82,14 @@ by_name = pytest.mark.parametrize("metric", variants(), ids=str, indirect=True)
 
 @pytest.fixture(scope="module")
 def metric(request: pytest.FixtureRequest) -> Metric:
-    """The metric, with the evaluator in its place."""
+    """Return the metric with the fitted evaluator in place of the placeholder."""
     if f"evaluator={SMALL}" not in str(request.param):
         return request.param
     folder = small_evaluator()
     return make_metric(str(request.param).replace(f"evaluator={SMALL}", f'evaluator="{folder}"'))
 
 
-def asks(metric: Metric) -> bool:
+def has_evaluator(metric: Metric) -> bool:
     return getattr(metric, "evaluator", None) is not None
 
 
@@ -86,7 +101,7 @@ few_texts = st.sampled_from(
         *("the cat sat on a mat .", "cats sat on the mat .", "on a mat the cat sat"),
     )
 )
-"""A network sees each of them once; new texts for each example would take minutes."""
+"""Networks encode each of them once; new texts for each example would take minutes."""
 
 
 def texts_for(metric: Metric) -> st.SearchStrategy[str]:
@@ -100,7 +115,9 @@ def references_of(texts: st.SearchStrategy[str]) -> st.SearchStrategy[list[Refer
 
 def items_for(metric: Metric) -> st.SearchStrategy[list[Item]]:
     texts = texts_for(metric)
-    contexts = st.lists(few_texts, max_size=2) if asks(metric) else st.just([])
+    contexts = st.just([])
+    if has_evaluator(metric) or "context" in metric.needs:
+        contexts = st.lists(few_texts, max_size=2)
     return st.lists(
         st.builds(
             Item, st.just(""), response=texts, references=references_of(texts), context=contexts
@@ -117,7 +134,8 @@ def same(found: np.ndarray, expected: np.ndarray, tolerance: float, rtol: float 
 def run(
     metric: ItemMetric, given_items: list[Item], batch_size: int = 2048
 ) -> tuple[np.ndarray, np.ndarray]:
-    results = [r for _, (r,) in evaluate(given_items, [metric], batch_size=batch_size)]
+    scored = evaluate(given_items, [metric], batch_size=batch_size, any_language=True)
+    results = [r for _, (r,) in scored]
     widest = max(r.rows.shape[1] for r in results)
     rows = [
         r.rows if r.rows.shape[1] == widest else np.zeros((len(r.rows), widest)) for r in results
@@ -162,7 +180,7 @@ def test_batch_size_is_irrelevant(metric: ItemMetric, data: st.DataObject, size:
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
 def test_a_score_or_a_reason(metric: ItemMetric, data: st.DataObject) -> None:
-    """Also for empty and one-token replies: finite, or unscored with the reason."""
+    """Also for empty and one-token replies: finite, or unscored with a reason."""
     some = data.draw(items_for(metric))
     for _, (result,) in evaluate(some, [metric]):
         for item, value, reason in zip(some, result.values, result.reasons, strict=True):
@@ -172,14 +190,14 @@ def test_a_score_or_a_reason(metric: ItemMetric, data: st.DataObject) -> None:
 
 
 def needs_references(metric: ItemMetric) -> bool:
-    """An evaluator may have some."""
-    return "references" in metric.needs and not asks(metric)
+    """Return whether an item without references is unscored; an evaluator may add some."""
+    return "references" in metric.needs and not has_evaluator(metric)
 
 
 @by_name
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
-def test_blank_references_are_not_there(metric: ItemMetric, data: st.DataObject) -> None:
+def test_blank_references_do_not_count(metric: ItemMetric, data: st.DataObject) -> None:
     some = data.draw(items_for(metric))
     blanks = [Reference(""), Reference(" \n\u3000", weight=0.5), Reference("\t", weight=-1.0)]
     more = [msgspec.structs.replace(i, references=[*blanks, *i.references]) for i in some]
@@ -191,12 +209,12 @@ def test_blank_references_are_not_there(metric: ItemMetric, data: st.DataObject)
 
 
 @by_name
-def test_a_score_that_is_no_number_is_a_bug(
+def test_a_score_that_is_not_finite_is_an_error(
     metric: ItemMetric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(metric), "finish", lambda self, rows: np.full(len(rows), np.nan))
     item = Item(id="x", response="a b", references=[Reference("a b")], context=["the cat"])
-    with pytest.raises(FloatingPointError, match="gave the item 'x' a score that is no number"):
+    with pytest.raises(DataError, match="gave the item 'x' a score that is not finite"):
         run(metric, [item])
 
 
@@ -213,11 +231,11 @@ def test_one_row_gives_the_item_score_and_all_rows_the_corpus(
         return
     np.testing.assert_allclose(metric.values(rows[scored]), values[scored])
     total = rows[scored].sum(axis=0)
-    (summary,) = rejoinder.score(some, [str(metric)], resamples=100)[str(metric)].corpus.values()
+    (summary,) = score_with(some, metric).corpus.values()
     assert summary is not None
     near = {"abs": metric.tolerance or None}
     assert summary.value == pytest.approx(float(metric.values(total)), **near)
-    if not metric.pooling.keeps_rows:
+    if not metric.pooling.keeps_rows and "references" in metric.needs:
         assert summary.value == pytest.approx(values[scored].mean(), **near)
 
 
@@ -241,7 +259,7 @@ def test_a_reply_that_equals_a_reference_is_best(metric: ItemMetric, data: st.Da
 
 
 @pytest.mark.parametrize(
-    "metric", [m for m in variants() if hasattr(m, "unweighted") and not asks(m)], ids=str
+    "metric", [m for m in variants() if hasattr(m, "unweighted") and not has_evaluator(m)], ids=str
 )
 @given(data=st.data())
 @settings(max_examples=50, deadline=None)
@@ -278,16 +296,16 @@ def test_set_metrics(
 ) -> None:
     """Order of replies is irrelevant; a finite value, or a reason."""
 
-    def judge(replies: list[str]) -> float | None:
+    def measure(replies: list[str]) -> float | None:
         made = [
             Item(id=str(i), response=t, references=refs, context_id="c")
             for i, t in enumerate(replies)
         ]
-        (judged,) = judge_sets(made, [metric])
-        assert (judged.value is None) == (judged.reason is not None)
-        return judged.value
+        (found,) = score_sets(made, [metric])
+        assert (found.value is None) == (found.reason is not None)
+        return found.value
 
-    value, turned = judge(texts), judge(data.draw(st.permutations(texts)))
+    value, turned = measure(texts), measure(data.draw(st.permutations(texts)))
     if value is None:
         assert turned is None
     else:

@@ -165,13 +165,13 @@ def test_a_calibration_of_something_else_is_refused(tmp_path: Path) -> None:
     ("content", "complaint"),
     [
         (None, "cannot be read: no such file"),
-        (b"{", "it is no JSON"),
-        (b"\xff\xfe", "it is no JSON"),
-        (b"[]", "is no calibration: expected an object"),
+        (b"{", "is not JSON"),
+        (b"\xff\xfe", "is not JSON"),
+        (b"[]", "expected an object"),
         (b'{"type": "rejoinder-calibration"}', "the field is missing"),
-        ({"random_pairs": (0.1, 0.2, 1.0)}, "its numbers make no sense"),
-        ({"counts": {5: 4}}, "its numbers make no sense"),
-        ({"counts": {-5: 1}}, "its numbers make no sense"),
+        ({"random_pairs": (0.1, 0.2, 1.0)}, "its numbers are out of range"),
+        ({"counts": {5: 4}}, "its numbers are out of range"),
+        ({"counts": {-5: 1}}, "its numbers are out of range"),
     ],
 )
 def test_a_file_that_is_no_calibration(tmp_path: Path, content: Any, complaint: str) -> None:

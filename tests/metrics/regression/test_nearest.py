@@ -95,7 +95,7 @@ def test_the_reply_itself_is_left_out() -> None:
 
 def test_ws_needs_every_score() -> None:
     known = scored((NEAR, 0.5), (MIDDLE, None))
-    assert why("ws", known) == "a reference has no weight, which says how good it is"
+    assert why("ws", known) == "a reference has no weight"
     assert why("ws", []) == "no references"
     # a blank reference is not there, with or without a weight
     blank = scored(("  ", None), (NEAR, 1.0), ("", None))
@@ -180,9 +180,9 @@ def test_unreadable_texts() -> None:
     ("spec", "message"),
     [
         ("am(m=0)", "m=0 is not from 1"),
-        ("am(d=distinct)", "judges sets of replies"),
+        ("am(d=distinct)", "scores sets of replies"),
         ("am(d=unreferenced)", "does not compare a reply with one reference"),
-        ("ws(d=vcosine)", "can't have an evaluator"),
+        ("ws(d=vcosine)", "cannot have an evaluator"),
         ("svr(d=svr)", "does not compare a reply with one reference"),
         ("ws(d=wer,d2=wer)", "the same metric is given twice"),
         ("svr(c=0)", "c=0 is not above 0"),

@@ -201,7 +201,7 @@ def test_too_few_references() -> None:
 
 def test_a_reference_without_a_score() -> None:
     known = scored(("a b", 1.0), ("c d", -1.0), ("a d", 0.0), ("a c", None))
-    reason = "a reference has no weight, which says how good it is"
+    reason = "a reference has no weight"
     assert why(ALONE, "x", known) == reason
     assert why("svr", "x", known) == reason
 
@@ -212,5 +212,5 @@ def test_a_regression_that_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr("rejoinder.kernels.regression.estimate", nothing)
     known = scored(("a b", 1.0), ("c d", -1.0), ("a d", 0.0))
-    with pytest.raises(UsageError, match="take a smaller c"):
+    with pytest.raises(UsageError, match="use a smaller c"):
         one(ALONE, "x", known)

@@ -1,18 +1,17 @@
-"""``distinct``: how many of the n-grams are different ones (Li et al. 2016).
+"""``distinct``: share of distinct n-grams (Li et al. 2016).
 
     Distinct-n = distinct n-grams of all replies / n-grams of all replies
 
-A system that always says the same scores near 0. The value falls as the number of replies
-grows, so only compare systems over the same contexts. It takes no references.
+A system that repeats itself scores near 0. The value falls as the number of replies grows, so
+compare systems only over the same contexts. It needs no references.
 
-Choices: the replies of a system are pooled, as Li et al. do it; the value of a context is that
-of its own replies. n-grams do not run over the end of a reply. A set without n-grams has no
-value.
+Choices: the replies of a system are pooled, as in Li et al.; the value of a context is that of its
+own replies. n-grams do not cross the end of a reply. A set without n-grams has no value.
 
 >>> from rejoinder.items import Item
 >>> from rejoinder.metrics.evaluate import score_sets
 >>> items = [Item(id="a", response="i see"), Item(id="b", response="i know")]
->>> [judged.value for judged in score_sets(items, [Distinct(n=1)])]
+>>> [score.value for score in score_sets(items, [Distinct(n=1)])]
 [0.75]
 """
 
@@ -39,6 +38,7 @@ class TokenizedSet(Tokenized, SetMetric):
     n: int
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _ = self.tokenizer
         check_range("n", self.n, 1, 16)
 
@@ -52,7 +52,7 @@ class TokenizedSet(Tokenized, SetMetric):
 
 @dataclass(frozen=True, kw_only=True)
 class NgramSet(TokenizedSet):
-    """A metric of how often each n-gram occurs, over all replies together."""
+    """A metric of the counts of n-grams over all replies together."""
 
     pooled: ClassVar[bool] = True
 
@@ -64,17 +64,17 @@ class NgramSet(TokenizedSet):
         return None
 
     def counts(self, batch: Batch) -> Ints:
-        """How often each distinct n-gram occurs."""
+        """Return the number of occurrences of each distinct n-gram."""
         tokens = self.tokens(batch)
         lengths = tokens.lengths[batch.reply]
         ends = np.cumsum(lengths)
         shift = np.repeat(tokens.starts[batch.reply] - (ends - lengths), lengths)
         ids = tokens.ids[shift + np.arange(len(shift))].astype(np.int64)
-        # how many tokens of its reply follow each position, itself included
+        # number of tokens of the reply from each position on
         left = np.repeat(ends, lengths) - np.arange(len(ids))
         at, grams = np.arange(len(ids)), ids
         for n in range(1, self.n):
-            # a longer n-gram is the pair of a shorter one and the next token, numbered anew
+            # an n-gram is the pair of a shorter one and the next token, renumbered
             longer = left[at] > n
             at, grams = at[longer], grams[longer]
             pairs = grams * np.int64(tokens.vocabulary) + ids[at + n]

@@ -1,18 +1,18 @@
-"""``entropy``: how evenly the n-grams are used (Ent-n, Zhang et al. 2018).
+"""``entropy``: entropy of the distribution of n-grams (Ent-n, Zhang et al. 2018).
 
     Ent-n = - Σ_g p(g) · ln p(g),   p(g) = #g / Σ #g   over all replies
 
-Unlike ``distinct`` it sees not only how many different n-grams there are, but also whether a
-few of them make up most of the text. It takes no references.
+Unlike ``distinct``, it depends not only on the number of different n-grams, but also on whether a
+few of them make up most of the text. It needs no references.
 
-Choices: the natural logarithm, as in the authors' program, so the unit is the nat (1 nat is
-1.4427 bit); n = 4, as they report it. Pooled over the replies of a system. A set without
+Choices: the natural logarithm, as in the authors' program, so the unit is the nat (1.4427 bit);
+n = 4, as they report it. Pooled over the replies of a system. A set without
 n-grams has no value.
 
 >>> from rejoinder.items import Item
 >>> from rejoinder.metrics.evaluate import score_sets
 >>> items = [Item(id="a", response="i see"), Item(id="b", response="i know")]
->>> [round(judged.value, 4) for judged in score_sets(items, [Entropy(n=1)])]
+>>> [round(score.value, 4) for score in score_sets(items, [Entropy(n=1)])]
 [1.0397]
 """
 
@@ -39,5 +39,5 @@ class Entropy(NgramSet):
     def measure(self, batch: Batch) -> float:
         counts = self.counts(batch)
         share = counts / counts.sum()
-        # 0 - …: a single n-gram has the entropy 0, not -0
+        # 0 - …: the entropy of a single n-gram is 0, not -0
         return float(0.0 - np.sum(share * np.log(share)))

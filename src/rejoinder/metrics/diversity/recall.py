@@ -1,14 +1,13 @@
-"""``recall``: are all the good replies among the system's outputs? (Gupta et al. 2019, eq. 2)
+"""``recall``: how well a system's outputs cover the good replies (Gupta et al. 2019, eq. 2).
 
     recall(c) = 1 / M · Σ_j max_i d(y_i, r_j)
 
 for the outputs y of a system to a context c, and the references r of that context: for each
-reference the output that comes nearest to it. ``d`` is any metric of a reply and a reference.
+reference its most similar output. ``d`` is any metric of a reply and a reference.
 
-Choices: the references are those of all items of the set, each distinct text once (where it
-has several weights, the highest counts). A reference that ``d`` can't compare with any output is
-left out; if that is so for all, the set has no value. A system's value is the mean over its
-contexts.
+Choices: the references are those of all items of the set, each distinct text once (with its highest
+weight). A reference that ``d`` cannot compare with any output is left out; if all are, the set has
+no value. A system's value is the mean over its contexts.
 
 >>> import rejoinder
 >>> known = ["i see a dog", "no"]
@@ -52,7 +51,7 @@ class Recall(SetMetric):
         if "references" not in self.d.needs:
             raise ValueError(f"d={self.d} does not compare a reply with a reference")
         if self.d.missing_requirement() or getattr(self.d, "evaluator", None) is not None:
-            raise ValueError(f"d={self.d} compares with one reference: it can't have an evaluator")
+            raise ValueError(f"d={self.d} compares with one reference: it cannot have an evaluator")
 
     def notes(self) -> list[str]:
         return self.d.notes()
@@ -74,13 +73,13 @@ class Recall(SetMetric):
         return float(np.nanmean(nearest))
 
     def _nearest(self, pairs: Batch, outputs: int) -> Floats:
-        """For each reference its best value; NaN where no output can be compared with it."""
+        """Return for each reference its best value; NaN if it can be compared with no output."""
         values = score_batch(self.d, pairs).values.reshape(-1, outputs)
         return np.asarray(np.fmax.reduce(values, axis=1))
 
 
 def _pairs(batch: Batch) -> Iterator[Batch]:
-    """Every distinct reference with every output, a block of references at a time."""
+    """Yield every distinct reference with every output, a block of references at a time."""
     references, which = np.unique(batch.reference, return_inverse=True)
     weight = np.full(len(references), -np.inf)
     np.maximum.at(weight, which, batch.weight)

@@ -2,7 +2,7 @@
 
     Self-BLEU = mean over the replies of BLEU(reply, all other replies as references)
 
-The lower, the more diverse. It takes no references, but at least two replies to a context.
+Lower is more diverse. It needs no references, but at least two replies to a context.
 ``n``, ``smooth``, ``smooth_value``, ``bp``, ``short``, ``tok`` and ``lower`` are BLEU's (see
 ``bleu``).
 
@@ -31,15 +31,15 @@ from rejoinder.metrics.batch import Batch
 from rejoinder.metrics.diversity.distinct import TokenizedSet
 from rejoinder.metrics.overlap.bleu import Bleu
 
-MOST = 1 << 20
-"""How many references are laid out at a time."""
+MAX_REFERENCES = 1 << 20
+"""Number of references that are compared at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SelfBleu(TokenizedSet):
     name: ClassVar[str] = "self-bleu"
     summary: ClassVar[str] = "mean BLEU of each reply against the others; low is diverse"
-    fewest: ClassVar[int] = 2
+    min_replies: ClassVar[int] = 2
     higher_is_better: ClassVar[bool] = False
 
     n: int = 4
@@ -68,7 +68,7 @@ class SelfBleu(TokenizedSet):
         return self.bleu._signed(key)
 
     def reason(self, batch: Batch) -> str | None:
-        """A reply without words is like no other, and would pass for diverse."""
+        """Also refuse replies without words: they resemble no other, and would count as diverse."""
         if (found := super().reason(batch)) is not None:
             return found
         empty = int((self.tokens(batch).lengths[batch.reply] == 0).sum())
@@ -76,7 +76,7 @@ class SelfBleu(TokenizedSet):
 
     def measure(self, batch: Batch) -> float:
         count = len(batch)
-        step = max(MOST // count, 1)
+        step = max(MAX_REFERENCES // count, 1)
         blocks = (
             _against_others(batch, begin, min(begin + step, count))
             for begin in range(0, count, step)
@@ -86,7 +86,7 @@ class SelfBleu(TokenizedSet):
 
 
 def _against_others(batch: Batch, begin: int, end: int) -> Batch:
-    """The replies from ``begin`` to ``end``, each with all other replies as references."""
+    """Return the replies from ``begin`` to ``end``, each with all others as references."""
     others = len(batch) - 1
     owner = np.repeat(np.arange(begin, end), others)
     other = np.tile(np.arange(others), end - begin)

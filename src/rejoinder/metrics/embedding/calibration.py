@@ -1,21 +1,21 @@
-"""A calibration file: in how many texts each token stands, and what random pairs score.
+"""Calibration files: document frequencies of tokens, and the scores of random pairs.
 
-Both are facts of a model, a layer and a corpus, so the file names them all: a calibration of
-another model or layer is refused, not silently applied. :mod:`.calibrate` makes it.
+Both depend on the model, the layer and the corpus, which the file names: a calibration of another
+model or layer is refused. :mod:`.calibrate` makes it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import os
 from functools import lru_cache
-from pathlib import Path
 
 import msgspec
 import numpy as np
 
 from rejoinder.errors import DataError
-from rejoinder.files.jsonl import explain
+from rejoinder.files.checked import read_bytes, read_json
 from rejoinder.metrics.batch import Floats, Ints
 
 HOW = "make one with rejoinder train calibration"
@@ -26,18 +26,18 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, tag="rejoinder-cali
 
     model: str
     digest: str
-    """Of the model's weights, configuration and tokenizer."""
+    """Digest of the model's weights, configuration and tokenizer."""
     layer: int
     texts: int
-    """How many texts were read."""
+    """Number of texts that were read."""
     pairs: int
     seed: int
     random_pairs: tuple[float, float, float]
-    """P, R and F of pairs of different texts, on average."""
+    """Mean P, R and F of pairs of different texts."""
     random_pairs_idf: tuple[float, float, float]
-    """The same where tokens are weighted with their idf."""
+    """The same with tokens weighted by their idf."""
     counts: dict[int, int]
-    """Token number → how many texts have the token."""
+    """Token number → number of texts with the token."""
 
     def idf(self) -> Floats:
         counts = np.zeros(max(self.counts, default=-1) + 1, np.int64)
@@ -49,7 +49,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, tag="rejoinder-cali
 
 
 def idf(counts: Ints, texts: int) -> Floats:
-    """log((N + 1) / (c + 1)) by token number; the last entry is that of an unseen token."""
+    """Return log((N + 1) / (c + 1)) by token number; the last entry is that of unseen tokens."""
     return np.asarray(np.log((texts + 1) / (np.append(counts, 0) + 1)))
 
 
@@ -58,32 +58,27 @@ def open_calibration(path: str) -> Calibration:
 
 
 def calibration_digest(path: str) -> str:
-    """12 hex digits of the file's content."""
+    """Return 12 hex digits of the digest of the file's content."""
     return _read(path)[1]
 
 
 @lru_cache
 def _read(path: str) -> tuple[Calibration, str]:
+    path = os.path.expanduser(path)
     try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise DataError(f"the calibration cannot be read: {reason}; {HOW}", path=path) from None
-    try:
-        found = msgspec.json.decode(content, type=Calibration)
-    except msgspec.ValidationError as error:
-        raise DataError(f"is no calibration: {explain(str(error))}; {HOW}", path=path) from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise DataError(f"is no calibration: it is no JSON; {HOW}", path=path) from None
+        content = read_bytes(path)
+        found = read_json(path, Calibration)
+    except DataError as error:
+        raise DataError(f"{error}; {HOW}") from None
     numbers = [*found.random_pairs, *found.random_pairs_idf]
     whole = all(0 <= c <= found.texts and token >= 0 for token, c in found.counts.items())
     if not whole or not all(math.isfinite(b) and b < 1 for b in numbers):
-        raise DataError(f"is no calibration: its numbers make no sense; {HOW}", path=path)
+        raise DataError(f"is not a calibration: its numbers are out of range; {HOW}", path=path)
     return found, hashlib.sha256(content).hexdigest()[:12]
 
 
 def check_calibration(path: str, digest: str, layer: int) -> None:
-    """DataError unless the calibration belongs to this model and layer."""
+    """Raise DataError unless the calibration belongs to this model and layer."""
     found = open_calibration(path)
     if found.digest != digest:
         raise DataError(

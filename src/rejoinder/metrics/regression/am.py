@@ -7,10 +7,10 @@ s: any that compares a reply with a reference, such as ``bleu``, ``ribes``, ``se
 ``bertscore``, or ``wer``, in the range from 0 to 1 or, with ``signed=true``, from -1 to 1. With
 ``d2``, ``d3`` and ``d4``, s is the mean of several metrics.
 
-Choices: references without a weight are good ones, those whose weight is not above 0 are left out.
-Where there are fewer than m references, the average is over those. A reply that is itself among
-the references is judged by the others (``loo=true``: leave one out): all references that differ
-from it in white space only are left out. The corpus value is the mean over items.
+Choices: references without a weight are good ones, those with a weight of 0 or less are left out.
+With fewer than m references, the average is over those. A reply that is itself among the references
+is scored by the others (``loo=true``: leave one out): all references that differ from it in white
+space only are left out. The corpus value is the mean over items.
 
 >>> import rejoinder
 >>> known = ["a b c d", "a b x y", "a x y z", "p q r s"]

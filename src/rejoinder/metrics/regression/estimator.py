@@ -1,5 +1,5 @@
-"""What the estimators share: similarities by one metric or by several, leaving the reply itself
-out, and scores of people in the references' weights.
+"""Base class of ``am``, ``ws`` and ``svr``: similarities by one or several metrics, leaving out the
+reply itself, and human scores as the weights of references.
 
 A weight w in [-1, 1] is the score e = (w + 1) / 2 in [0, 1]: a winning rate of the paper.
 """
@@ -22,7 +22,7 @@ from rejoinder.metrics.metric import (
     WholeItemMetric,
     nested_default,
 )
-from rejoinder.metrics.regression.contexts import Context, contexts, given_weights
+from rejoinder.metrics.regression.contexts import Context, Layout, contexts, given_weights
 from rejoinder.metrics.regression.similarity import unset
 from rejoinder.progress import Progress
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rejoinder.metrics.scoring_context import BatchScores, ScoringContext
 
 NO_OTHER = "no reference but the reply itself"
-NO_SCORE = "a reference has no weight, which says how good it is"
+NO_SCORE = "a reference has no weight"
 
 SIGNED_WER = nested_default("wer(signed=true)")
 
@@ -40,6 +40,10 @@ class Estimator(WholeItemMetric):
     """A metric over the similarities of a reply to references with scores."""
 
     needs: ClassVar[frozenset[str]] = frozenset({"references", "weights"})
+    replies_only: ClassVar[bool] = False
+    """Only replies are compared with references, not references with one another."""
+    max_references: ClassVar[int | None] = None
+    """Limit of distinct references of a context; items of larger ones are unscored."""
 
     nested: ClassVar[tuple[str, ...]] = ("d", "d2", "d3", "d4")
 
@@ -57,9 +61,9 @@ class Estimator(WholeItemMetric):
             if "references" not in metric.needs or metric.needs_whole_set:
                 raise ValueError(f"{key}={metric} does not compare a reply with one reference")
             if metric.missing_requirement() or getattr(metric, "evaluator", None) is not None:
-                raise ValueError(f"{key}={metric} can't have an evaluator inside {self.name}")
+                raise ValueError(f"{key}={metric} cannot have an evaluator inside {self.name}")
             if not metric.higher_is_better:
-                raise ValueError(f"{key}={metric} is no similarity: less of it is better")
+                raise ValueError(f"{key}={metric} is not a similarity: lower values are better")
         if len(set(self.metrics)) < len(self.metrics):
             raise ValueError("the same metric is given twice")
         far = max(metric.tolerance for metric in self.metrics)
@@ -88,9 +92,20 @@ class Estimator(WholeItemMetric):
             batch = batch.with_positive_references()
             weight = batch.weight
             reasons[unset(reasons) & (batch.counts == 0)] = ONLY_BAD_REFERENCES
-        every = contexts(batch, weight, self.metrics)
+
+        def too_large(layout: Layout) -> None:
+            reasons[layout.items] = f"more than {self.max_references:,} references in the context"
+
+        every: Iterable[Context] = contexts(
+            batch,
+            weight,
+            self.metrics,
+            replies_only=self.replies_only,
+            max_references=self.max_references,
+            too_large=too_large,
+        )
         if scoring.on_progress is not None:
-            every = _told(every, len(batch), scoring.on_progress)
+            every = _with_progress(every, len(batch), scoring.on_progress)
         self.estimate(batch, every, values, reasons)
         keep = np.flatnonzero(unset(reasons))
         rows = np.column_stack([values[keep], np.ones(len(keep))])
@@ -103,7 +118,7 @@ class Estimator(WholeItemMetric):
         """Set the value of each item of the contexts, or the reason why it has none."""
 
     def seen(self, context: Context, place: int, reasons: Reasons) -> Ints | None:
-        """The references that an item is judged by; or None, and the reason is set."""
+        """Return the references that an item is compared with; or None, and set the reason."""
         found = context.seen(place, self.loo)
         number = context.items[place]
         if not len(found):
@@ -127,8 +142,10 @@ class Estimator(WholeItemMetric):
         return self.score(ScoringContext(batch)).rows
 
 
-def _told(every: Iterable[Context], total: int, on_progress: Progress) -> Iterator[Context]:
-    """The contexts; when the next is asked for, one more is done."""
+def _with_progress(
+    every: Iterable[Context], total: int, on_progress: Progress
+) -> Iterator[Context]:
+    """Yield the contexts; when the next one is wanted, the last one is done."""
     done = 0
     for context in every:
         yield context

@@ -1,9 +1,10 @@
-"""What ``am`` and ``ws`` share: the m references that are most similar to the reply."""
+"""Base class of ``am`` and ``ws``: averages over the m references most similar to the reply."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,18 +13,20 @@ from rejoinder.metrics.metric import Reasons, check_range
 from rejoinder.metrics.regression.contexts import Context
 from rejoinder.metrics.regression.estimator import Estimator
 
-MOST = 10**6
+MAX_M = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
 class NearestEstimator(Estimator):
     """An average over the most similar references, each with a factor."""
 
+    replies_only: ClassVar[bool] = True
+
     m: int = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_range("m", self.m, 1, MOST)
+        check_range("m", self.m, 1, MAX_M)
 
     def estimate(
         self, batch: Batch, every: Iterable[Context], values: Floats, reasons: Reasons
@@ -51,9 +54,9 @@ class NearestEstimator(Estimator):
             values[context.items[places]] = nearest_mean(nearest, factor, first, self.m)
 
     def refused(self, weight: Floats) -> str | None:
-        """Why references with these weights can't be used; None if they can."""
+        """Return why references with these weights cannot be used, or None."""
         return None
 
     def factor(self, weight: Floats) -> Floats:
-        """What a similarity counts, by the weight of the reference."""
+        """Return the factor of a similarity, given the weight of the reference."""
         return np.ones_like(weight)

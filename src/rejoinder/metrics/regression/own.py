@@ -1,4 +1,4 @@
-"""A context's own regression: from similarities to some of its references to their scores."""
+"""The regression of one context: from similarities to its references to their scores."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from rejoinder.errors import UsageError
 from rejoinder.metrics.batch import Floats, Ints
 from rejoinder.metrics.regression.contexts import Context
 
-FEWEST = 3
+MIN_REFERENCES = 3
 TOLERANCE = 1e-6
-"""How far the optimum may be missed; a tenth as much moves no score in its fifth decimal."""
+"""Tolerance of the optimum; a tenth of it changes no score in its fifth decimal."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,15 @@ class Own:
     gamma: float | None
 
     def estimate(self, context: Context, columns: Ints, weight: Floats, asked: Ints) -> Floats:
-        """The scores of the texts ``asked``, by references that can all be compared and have these
-        weights."""
+        """Return the scores of the texts ``asked``, given references that can all be compared, and
+        their weights."""
         from rejoinder.kernels.regression import estimate
 
-        change = context.most - np.bincount(columns, minlength=context.references)
+        change = context.multiplicity - np.bincount(columns, minlength=context.references)
         changed = np.flatnonzero(change)
         found = estimate(
             context.filled,
-            context.apart,
+            context.squared_distances,
             columns,
             columns,
             changed,
@@ -45,5 +45,5 @@ class Own:
             TOLERANCE,
         )
         if np.isnan(found).any():
-            raise UsageError(f"no regression is found with c={self.c:g}: take a smaller c")
+            raise UsageError(f"the regression with c={self.c:g} does not converge: use a smaller c")
         return found

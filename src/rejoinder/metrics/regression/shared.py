@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from rejoinder.metrics.batch import Floats, Ints
 from rejoinder.metrics.regression.contexts import Context
-from rejoinder.metrics.regression.own import FEWEST, Own
+from rejoinder.metrics.regression.own import MIN_REFERENCES, Own
 from rejoinder.metrics.regression.ridge import Ridge
 from rejoinder.metrics.regression.similarity import Flags
 
@@ -74,7 +74,7 @@ class _Known:
     def __init__(self, context: Context, texts: Sequence[str], own: Own) -> None:
         self.context = context
         self.own = own
-        self.same = context.same[: context.references]
+        self.same = context.same_reference
         scored = ~np.isnan(context.weight)
         column = context.column[scored]
         times = np.bincount(column, minlength=context.references)
@@ -151,7 +151,7 @@ class _Known:
         """
         if not len(columns):
             return np.nan
-        if len(columns) < FEWEST or self.context.incomparable(columns) is not None:
+        if len(columns) < MIN_REFERENCES or self.context.incomparable(columns) is not None:
             return 0.0
         found = self.own.estimate(self.context, columns, weight, np.array([text]))[0]
         return float(found - (weight.mean() + 1) / 2)

@@ -1,7 +1,7 @@
-"""How similar every text of a context is to every reference of it, by any item metric.
+"""The similarity of the texts of a context to its references, by any item metric.
 
-A text stands as the reply, a reference as its only reference, with the weight 1: how good a
-reference is, is no matter of similarity.
+A text is the reply, a reference its only reference, with the weight 1: how good a reference is does
+not matter for the similarity.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from rejoinder.metrics.embedding.sentence import SentenceCosine
 from rejoinder.metrics.metric import ItemMetric, Reasons
 from rejoinder.metrics.scoring_context import score_batch
 
+MAX_PAIRS = 1 << 19
+"""Number of pairs that are scored at a time."""
+
 Flags = NDArray[np.bool_]
 Block = tuple[Ints, Ints]
 """Texts and references of one context, by their numbers in the table."""
@@ -24,14 +27,12 @@ Found = tuple[Floats, Reasons | None]
 
 
 def similarities(metric: ItemMetric, batch: Batch, blocks: Sequence[Block]) -> list[Found]:
-    """For each block the similarity of each of its texts to each of its references."""
+    """Return for each block the similarity of each of its texts to each of its references."""
     if not blocks:
         return []
     if isinstance(metric, SentenceCosine):
         return _cosines(metric, batch, blocks)
-    pairs = _pairs(batch, blocks)
-    scored = score_batch(metric, pairs)
-    reasons = None if scored.scored.all() else scored.reasons
+    values, reasons = _scores(metric, batch, blocks)
     ends = np.cumsum([0, *(len(texts) * len(references) for texts, references in blocks)])
     found: list[Found] = []
     for which, (texts, references) in enumerate(blocks):
@@ -40,22 +41,37 @@ def similarities(metric: ItemMetric, batch: Batch, blocks: Sequence[Block]) -> l
         why = None if reasons is None else reasons[part].reshape(shape)
         if why is not None and unset(why).all():
             why = None
-        found.append((scored.values[part].reshape(shape), why))
+        found.append((values[part].reshape(shape), why))
     return found
 
 
-def _pairs(batch: Batch, blocks: Sequence[Block]) -> Batch:
-    """Every text of a block with every reference of it."""
+def _scores(
+    metric: ItemMetric, batch: Batch, blocks: Sequence[Block]
+) -> tuple[Floats, Reasons | None]:
+    """Return the scores of all pairs of all blocks; large ones are scored piece by piece."""
     reply = np.concatenate([np.repeat(texts, len(known)) for texts, known in blocks])
     reference = np.concatenate([np.tile(known, len(texts)) for texts, known in blocks])
+    values: list[Floats] = []
+    reasons: list[Reasons] = []
+    for begin in range(0, len(reply), MAX_PAIRS):
+        part = slice(begin, begin + MAX_PAIRS)
+        scored = score_batch(metric, _pairs(batch, reply[part], reference[part]))
+        values.append(scored.values)
+        reasons.append(scored.reasons)
+    every = np.concatenate([np.full(0, None, object), *reasons])
+    return np.concatenate([np.zeros(0), *values]), None if unset(every).all() else every
+
+
+def _pairs(batch: Batch, reply: Ints, reference: Ints) -> Batch:
+    """Return a batch with one reference for each reply."""
     many = len(reply)
     first = np.arange(many + 1, dtype=np.int64)
     return Batch.from_arrays([batch.items[0]] * many, batch.table, reply, reference, first)
 
 
 def _cosines(metric: SentenceCosine, batch: Batch, blocks: Sequence[Block]) -> list[Found]:
-    """The same for vectors of texts: those are made once, and a product gives all cosines."""
-    numbers = np.unique(np.concatenate([texts for texts, _ in blocks]))
+    """The same for sentence vectors: they are computed once, and a product gives all cosines."""
+    numbers = np.unique(np.concatenate([numbers for block in blocks for numbers in block]))
     texts = [batch.table.texts[number].strip() for number in numbers.tolist()]
     vectors = metric.encoder.sentences(texts, layer=metric.layer, pooling=metric.pool)
     found: list[Found] = []
@@ -69,5 +85,5 @@ def _cosines(metric: SentenceCosine, batch: Batch, blocks: Sequence[Block]) -> l
 
 
 def unset(reasons: Reasons) -> Flags:
-    """Where there is no reason."""
+    """Return where there is no reason."""
     return np.array([reason is None for reason in reasons.flat], bool).reshape(reasons.shape)

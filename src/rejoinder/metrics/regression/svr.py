@@ -10,20 +10,20 @@ paper), ``epsilon`` and ``gamma`` are those of scikit-learn's SVR, with the same
 ``gamma`` is given, it is 1 / (features · their variance). ``d`` is the metric that gives s: any
 that compares a reply with a reference; ``d2``, ``d3`` and ``d4`` add N features each.
 
-A reply that is itself among the references is judged by the others (``loo=true``: leave one out):
-what learns knows neither its score nor the similarities to it.
+A reply that is itself among the references is scored by the others (``loo=true``: leave one out):
+the regression uses neither its score nor the similarities to it.
 
-In the paper such a regression needs about 25 references (Figure 4). ``share`` says what is done
-with replies that see fewer than ``least`` (25): by ``auto``, what it says is corrected by another
-one, over the references of all other contexts, with features that mean the same everywhere; by
-``never``, each context stands for itself, and fewer than 3 references are unscored; by ``always``,
-all replies are judged in the first way. docs/estimators.md tells more. What is shared is learnt
-from the set that is scored, so that a score depends on which other contexts are in it; all items
-are kept in memory. Where there is no other context, ``auto`` is like ``never``.
+In the paper such a regression needs about 25 references (Figure 4). ``share`` decides about replies
+with fewer than ``least`` (25) references. ``auto``: the regression is corrected by another one over
+the references of all other contexts, with features that mean the same in all contexts. ``never``:
+each context is used alone, and items with fewer than 3 references are unscored. ``always``: all
+replies are scored in the first way. See docs/estimators.md. The shared regression is learnt from
+the set that is scored, so that a score depends on the other contexts; all items are kept in memory.
+With a single context, ``auto`` is like ``never``.
 
-Choices: an item with a reference that has no weight is unscored, for nobody said how good that is.
-Equal scores give that score, and so do equal references with one score. The corpus value is the
-mean over items.
+Choices: an item is unscored if one of its references has no weight, or if its context has more than
+500 distinct references, all of which would be compared with one another. Equal scores give that
+score, and so do equal references with one score. The corpus value is the mean over items.
 
 >>> import rejoinder
 >>> known = [("a b c d", 1.0), ("a b c x", 0.6), ("p q r s", -1.0), ("p q r x", -0.8)]
@@ -45,12 +45,14 @@ from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.metrics.metric import Reasons, check_range
 from rejoinder.metrics.regression.contexts import Context
 from rejoinder.metrics.regression.estimator import NO_SCORE, Estimator
-from rejoinder.metrics.regression.own import FEWEST, Own
+from rejoinder.metrics.regression.own import MIN_REFERENCES, Own
 from rejoinder.metrics.regression.shared import TOO_LITTLE, Shared
 
-TOO_FEW = f"fewer than {FEWEST} references with a score"
+TOO_FEW = f"fewer than {MIN_REFERENCES} references with a score"
 SHARE = ("auto", "never", "always")
-MOST = 10**6
+MAX_LEAST = 10**6
+MAX_REFERENCES = 500
+"""Regressions of larger contexts would take minutes and gigabytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +60,7 @@ class Svr(Estimator):
     name: ClassVar[str] = "svr"
     summary: ClassVar[str] = "regression from similarities d to the scores of references"
     tolerance: ClassVar[float] = 1e-5
+    max_references: ClassVar[int | None] = MAX_REFERENCES
 
     c: float = 5.0
     epsilon: float = 0.1
@@ -73,7 +76,7 @@ class Svr(Estimator):
             check_range("gamma", self.gamma, 0, above=True)
         if self.share not in SHARE:
             raise ValueError(f"share={self.share} is not one of {', '.join(SHARE)}")
-        check_range("least", self.least, 1, MOST)
+        check_range("least", self.least, 1, MAX_LEAST)
 
     @property
     def needs_whole_set(self) -> bool:
@@ -128,7 +131,7 @@ class Svr(Estimator):
         share a regression."""
         models: dict[bytes, list[int]] = {}
         for place, own in seen.items():
-            if len(own) < FEWEST:
+            if len(own) < MIN_REFERENCES:
                 reasons[context.items[place]] = TOO_FEW
                 continue
             key = context.column[own].tobytes() + context.weight[own].tobytes()

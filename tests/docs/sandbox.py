@@ -19,7 +19,7 @@ EXAMPLES = ROOT / "src" / "rejoinder" / "examples"
 CHATS = ROOT / "docs" / "examples" / "chats.jsonl"
 ENDS = ("", " Really.", " You know.", " I think so.")
 MORE = (" Indeed.", " Well.")
-QUICK = ("rater.training.epochs=1", "unreferenced.training.epochs=1", "figures.most=20")
+QUICK = ("rater.training.epochs=1", "unreferenced.training.epochs=1", "validation.max_contexts=20")
 
 
 def fill(folder: Path) -> None:

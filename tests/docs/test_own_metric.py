@@ -78,7 +78,7 @@ def test_commands_of_the_page(installed: Path) -> None:
 
 
 def test_metric_without_references(installed: Path) -> None:
-    """Of 'Well done! Which colour did you choose in the end?', 10 words, 'the' is in the context."""
+    """Of the 10 words of the careful reply, only "the" occurs in the context."""
     (installed / "my_metrics-1.0.dist-info" / "entry_points.txt").unlink()
     (command,) = (
         words

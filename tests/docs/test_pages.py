@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from docs.blocks import DOCS, ROOT, pages
+from rejoinder.cli.main import app
 from rejoinder.files.columns import SYNONYMS
+
+OTHER_PROGRAMS = {"--no-python", "--nproc-per-node", "--install-completion", "--help"}
+"""Options of torchrun, and of Typer itself."""
 
 
 def test_readme_is_short() -> None:
@@ -35,3 +41,16 @@ def test_links_work_in_the_repository(page: Path) -> None:
 def test_readme_picture_is_small() -> None:
     (picture,) = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", (ROOT / "README.md").read_text("utf-8"))
     assert (ROOT / picture).stat().st_size < 150_000
+
+
+def options(command: Any) -> set[str]:
+    """Return all options of a command and of its subcommands."""
+    names = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+    return names.union(*(options(each) for each in getattr(command, "commands", {}).values()))
+
+
+def test_documented_options_exist() -> None:
+    known = options(typer.main.get_command(app)) | OTHER_PROGRAMS
+    for page in [*pages(), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+        named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page.read_text("utf-8")))
+        assert named <= known, page.name

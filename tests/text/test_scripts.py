@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from rejoinder.text.scripts import unsplit
-from rejoinder.text.tokenizers.base import Tokenizer
 from rejoinder.text.tokenizers.char import Char
 from rejoinder.text.tokenizers.intl import Intl
 from rejoinder.text.tokenizers.ja_mecab import JaMecab
 from rejoinder.text.tokenizers.mteval13a import Mteval13a
+from rejoinder.text.tokenizers.tokenizer import Tokenizer
 from rejoinder.text.tokenizers.whitespace import Whitespace
 from rejoinder.text.tokenizers.zh_jieba import ZhJieba
 from rejoinder.text.tokens import Tokens

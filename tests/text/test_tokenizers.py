@@ -24,12 +24,12 @@ from sacrebleu.tokenizers.tokenizer_intl import TokenizerV14International
 from rejoinder.errors import DataError, MissingExtra, UsageError
 from rejoinder.registry import TOKENIZERS
 from rejoinder.text.tokenizers import ja_mecab, zh_jieba
-from rejoinder.text.tokenizers.base import Tokenizer
 from rejoinder.text.tokenizers.char import Char
 from rejoinder.text.tokenizers.intl import Intl
 from rejoinder.text.tokenizers.ja_mecab import JaMecab
 from rejoinder.text.tokenizers.mteval13a import Mteval13a
 from rejoinder.text.tokenizers.sentencepiece import SentencePiece
+from rejoinder.text.tokenizers.tokenizer import Tokenizer
 from rejoinder.text.tokenizers.whitespace import Whitespace
 from rejoinder.text.tokenizers.zh_jieba import ZhJieba
 

@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.text.tokenizers.base import Tokenizer
 from rejoinder.text.tokenizers.char import Char
 from rejoinder.text.tokenizers.mteval13a import Mteval13a
+from rejoinder.text.tokenizers.tokenizer import Tokenizer
 from rejoinder.text.tokenizers.whitespace import Whitespace
 from rejoinder.text.tokens import TextTable, Tokens
 

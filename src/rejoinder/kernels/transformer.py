@@ -69,7 +69,7 @@ def gelu(rows: Floats, bias: Floats) -> None:
 
 
 @regrouped
-def normalise(
+def add_and_norm(
     rows: Floats,
     others: Floats,
     bias: Floats,

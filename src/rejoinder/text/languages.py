@@ -42,6 +42,16 @@ def language(code: str) -> Language:
     )
 
 
+def codes() -> tuple[str, ...]:
+    """Return all codes of ISO 639-1."""
+    return tuple(_NAMES)
+
+
+def is_language(code: str) -> bool:
+    """Return whether a code is one of ISO 639-1."""
+    return code in _NAMES
+
+
 def _advice(word: str) -> str:
     """People write names (japanese), countries (jp) and other standards (jpn)."""
     meant = {**{name.lower(): code for code, name in _NAMES.items()}, **_COUNTRIES}

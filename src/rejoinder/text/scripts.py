@@ -52,3 +52,50 @@ def unsplit(tokens: Sequence[str], longest: int) -> Script | None:
             if south_east.search(token):
                 return SOUTH_EAST_ASIAN
     return None
+
+
+def scripts_of(language: str) -> tuple[str, ...]:
+    """Return the Unicode scripts in which a language is written; Latin if it is not listed.
+
+    >>> scripts_of("ja"), scripts_of("en")
+    (('Hiragana', 'Katakana', 'Han'), ('Latin',))
+    """
+    return tuple(_SCRIPTS.get(language, "Latin").split())
+
+
+_CYRILLIC = "ab av ba be bg ce cu cv kv ky mk mn os ru tg tt uk"
+_SCRIPTS = {
+    "ja": "Hiragana Katakana Han",
+    "zh": "Han Bopomofo",
+    "ko": "Hangul",
+    "el": "Greek",
+    "hy": "Armenian",
+    "ka": "Georgian",
+    "th": "Thai",
+    "lo": "Lao",
+    "km": "Khmer",
+    "my": "Myanmar",
+    "si": "Sinhala",
+    "ta": "Tamil",
+    "te": "Telugu",
+    "kn": "Kannada",
+    "ml": "Malayalam",
+    "gu": "Gujarati",
+    "or": "Oriya",
+    "dv": "Thaana",
+    "ii": "Yi",
+    "pa": "Gurmukhi Arabic",
+    "iu": "Canadian_Aboriginal Latin",
+    "cr": "Canadian_Aboriginal Latin",
+    "oj": "Canadian_Aboriginal Latin",
+    **dict.fromkeys(("he", "yi"), "Hebrew"),
+    **dict.fromkeys(("am", "ti"), "Ethiopic"),
+    **dict.fromkeys(("bo", "dz"), "Tibetan"),
+    **dict.fromkeys(("as", "bn"), "Bengali"),
+    **dict.fromkeys(("hi", "mr", "ne", "sa", "pi"), "Devanagari"),
+    **dict.fromkeys(("ar", "fa", "ps", "ug", "ur"), "Arabic"),
+    **dict.fromkeys(("ks", "sd"), "Arabic Devanagari"),
+    **dict.fromkeys(("ku", "ms"), "Latin Arabic"),
+    **dict.fromkeys(_CYRILLIC.split(), "Cyrillic"),
+    **dict.fromkeys(("az", "bs", "kk", "sr", "tk", "uz"), "Cyrillic Latin"),
+}

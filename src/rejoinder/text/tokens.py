@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.text.scripts import unsplit
-from rejoinder.text.tokenizers.base import Encoded, Ints, Tokenizer, starts_of
+from rejoinder.text.tokenizers.tokenizer import Encoded, Ints, Tokenizer, starts_of
 
 T = TypeVar("T")
 

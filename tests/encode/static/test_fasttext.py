@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder.encode.static.convert import convert
-from rejoinder.encode.static.folder import open_folder
 from rejoinder.encode.static.formats.source import Source
-from rejoinder.encode.static.vectors import WordVectors
+from rejoinder.encode.static.vectors_folder import open_vectors_folder
+from rejoinder.encode.static.word_vectors import WordVectors
 from rejoinder.errors import DataError
 from rejoinder.kernels.subwords import ngram_buckets
 
@@ -53,7 +53,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(path: Path) -> WordVectors:
     target = path.with_name(path.name + ".folder")
     convert(Source(path, path.name), target)
-    return open_folder(target)
+    return open_vectors_folder(target)
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -152,7 +152,7 @@ def test_what_can_not_be_read(model: Path, tmp_path: Path) -> None:
     assert "columns for 17 dimensions" in complaint()
     data[8:12] = sound
     data[64:68] = struct.pack("<i", 7)  # the size of the dictionary
-    assert "no sound size" in complaint()
+    assert "size of its dictionary is wrong" in complaint()
 
 
 def test_a_quantised_model(tmp_path: Path) -> None:

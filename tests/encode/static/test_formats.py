@@ -14,9 +14,9 @@ import pytest
 from gensim.models import KeyedVectors
 
 from rejoinder.encode.static.convert import convert
-from rejoinder.encode.static.folder import open_folder
 from rejoinder.encode.static.formats.source import Source
-from rejoinder.encode.static.vectors import WordVectors
+from rejoinder.encode.static.vectors_folder import open_vectors_folder
+from rejoinder.encode.static.word_vectors import WordVectors
 from rejoinder.errors import DataError
 
 WORDS = ["the", "of", "東京", "naïve", "don't", "1999", "…", "Ünïcödé"]
@@ -36,7 +36,7 @@ def read(path: Path) -> WordVectors:
     """Convert beside the file, without the cache."""
     target = path.with_name(path.name + ".folder")
     convert(Source(path, path.name), target)
-    return open_folder(target)
+    return open_vectors_folder(target)
 
 
 def origin(path: Path) -> dict:
@@ -86,7 +86,7 @@ def test_binary_words_across_the_borders_of_reading(
     keyed.save_word2vec_format(str(tmp_path / "v.bin"), binary=True)
     from rejoinder.encode.static.formats import word2vec_binary
 
-    monkeypatch.setattr(word2vec_binary, "AT_ONCE", 7)
+    monkeypatch.setattr(word2vec_binary, "READ_BYTES", 7)
     same(read(tmp_path / "v.bin"), keyed)
 
 
@@ -152,7 +152,7 @@ BINARY = HEADER + b"".join(w + b" " + struct.pack("<2f", 1, 2) for w in (b"a", b
         (BINARY[:-1], "v: the file ends within word 3 of 3: it is cut off"),
         (BINARY[:-9], "v: the file ends within word 3 of 3"),
         (BINARY[:-10], "v: the file ends within word 3 of 3"),
-        (BINARY + b"d \0\0\0\0", "v: the header says 3 words, but the file goes on"),
+        (BINARY + b"d \0\0\0\0", "v: the header says 3 words, but the file continues"),
         (HEADER + b"\0" * 2**17, "v: word 1 of 3 has no end: the file is damaged"),
         (
             HEADER + b"a " + struct.pack("<2f", 1, float("nan")) + b"b 12345678c 12345678",
@@ -162,8 +162,8 @@ BINARY = HEADER + b"".join(w + b" " + struct.pack("<2f", 1, 2) for w in (b"a", b
         (b"PK\x03\x04abc", "v: the file is a zip archive; unpack it"),
         (b"\x28\xb5\x2f\xfdabc", "v: the file is compressed with zstd"),
         ("a 1 2\n".encode("utf-16"), "v: the file is in UTF-16"),
-        (b"\x7fELF\x00\x00", "v: the file is of no known format"),
-        (b"Dear Sir or Madam,\n", "v:1: the first line is no word with numbers"),
+        (b"\x7fELF\x00\x00", "v: the format of the file is unknown"),
+        (b"Dear Sir or Madam,\n", "v:1: the first line is not a word with numbers"),
         (
             gzip.compress(b"a 1 2\nb 3 4\n" * 999, mtime=0)[:40],
             "v: the compressed file is damaged or cut",

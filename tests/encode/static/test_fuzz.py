@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.encode.static.convert import convert
-from rejoinder.encode.static.folder import open_folder
 from rejoinder.encode.static.formats.source import Source
+from rejoinder.encode.static.vectors_folder import open_vectors_folder
 from rejoinder.errors import DataError
 
 ROWS = np.arange(6, dtype="<f4").reshape(3, 2) / 8
@@ -43,7 +43,7 @@ def attempt(data: bytes) -> None:
         path.write_bytes(data)
         with contextlib.suppress(DataError):
             convert(Source(path, "v"), Path(home) / "folder")
-            vectors = open_folder(Path(home) / "folder")
+            vectors = open_vectors_folder(Path(home) / "folder")
             words = list(vectors.words)
             found, known = vectors.find([*words, "ab", "zebra"])
             assert known[: len(words)].all() and np.isfinite(found).all()
@@ -53,7 +53,7 @@ def attempt(data: bytes) -> None:
 def test_the_files_are_sound_before_they_are_spoilt(kind: str, tmp_path: Path) -> None:
     (tmp_path / "v").write_bytes(SOUND[kind])
     convert(Source(tmp_path / "v", "v"), tmp_path / "folder")
-    assert open_folder(tmp_path / "folder").dimensions == 2
+    assert open_vectors_folder(tmp_path / "folder").dimensions == 2
 
 
 @settings(max_examples=400)

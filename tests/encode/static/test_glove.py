@@ -110,9 +110,11 @@ def test_a_step_is_that_of_the_authors_program() -> None:
 
     diff = w·w̃ + b + b̃ - log x, g = rate · f(x) · diff; w -= g w̃ / √G, G += (g w̃)², G from 1.
     """
-    glove = Glove(dimensions=3, epochs=1, x_max=8, rate=0.1)
+    glove = Glove(dimensions=3, epochs=1, x_max=8, learning_rate=0.1)
     counts = Counts(np.array([0], np.int32), np.array([1], np.int32), np.array([4.0]))
-    untrained = Glove(dimensions=3, epochs=0, x_max=8, rate=0.1).train(counts, 2).parameters
+    untrained = (
+        Glove(dimensions=3, epochs=0, x_max=8, learning_rate=0.1).train(counts, 2).parameters
+    )
     expected = untrained.astype(float)
     loss = 0.0
     for i, j in ((0, 1), (1, 0)):  # the two entries share no parameter
@@ -136,7 +138,7 @@ def test_it_finds_an_optimum_that_is_known() -> None:
     logs = u @ u.T + a[:, None] + a[None, :]
     rows, columns = np.triu_indices(40)
     counts = Counts(rows.astype(np.int32), columns.astype(np.int32), np.exp(logs[rows, columns]))
-    glove = Glove(dimensions=4, epochs=800, rate=0.2, x_max=10)
+    glove = Glove(dimensions=4, epochs=800, learning_rate=0.2, x_max=10)
     result = glove.train(counts, 40)
     start, end = result.losses[0], glove.loss(counts, result)
     assert end < 1e-4 * start
@@ -145,7 +147,7 @@ def test_it_finds_an_optimum_that_is_known() -> None:
     fit += result.parameters[:, 0, -1][:, None] + result.parameters[:, 1, -1][None, :]
     assert np.abs(fit - logs).max() < 0.2
     # one dimension is too few for it
-    poor = Glove(dimensions=1, epochs=800, rate=0.2, x_max=10)
+    poor = Glove(dimensions=1, epochs=800, learning_rate=0.2, x_max=10)
     assert poor.loss(counts, poor.train(counts, 40)) > 30 * end
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from rejoinder.encode.cache import open_cache
 from rejoinder.encode.static import open_vectors
-from rejoinder.encode.static.convert import open_foreign
+from rejoinder.encode.static.convert import open_foreign_file
 from rejoinder.errors import DataError, MissingExtra
 
 TEXT = "the 1 2\nof 3 4\n"
@@ -44,12 +44,12 @@ def test_a_file_is_converted_once(cache: Path, file: Path) -> None:
     np.testing.assert_array_equal(vectors.find(["of"])[0], [[3, 4]])
     (folder,) = folders(cache)
     made = (folder / "manifest.json").stat().st_mtime_ns
-    again = open_foreign(file, "again")
+    again = open_foreign_file(file, "again")
     assert again.digest == vectors.digest and again.name == "again"
     # the same content under another name is the same folder
     copy = file.with_name("copy.txt")
     copy.write_text(TEXT)
-    assert open_foreign(copy, "copy").digest == vectors.digest
+    assert open_foreign_file(copy, "copy").digest == vectors.digest
     assert (folder / "manifest.json").stat().st_mtime_ns == made
     assert folders(cache) == [folder]
     assert open_vectors(str(file)) is vectors
@@ -59,9 +59,9 @@ def test_a_file_is_converted_once(cache: Path, file: Path) -> None:
 
 def test_a_file_that_changed_is_another(cache: Path, file: Path) -> None:
     """Even if neither name nor size tell."""
-    one = open_foreign(file, "v")
+    one = open_foreign_file(file, "v")
     file.write_text(TEXT.replace("4", "5"))
-    other = open_foreign(file, "v")
+    other = open_foreign_file(file, "v")
     assert other.digest != one.digest
     np.testing.assert_array_equal(other.find(["of"])[0], [[3, 5]])
     np.testing.assert_array_equal(one.find(["of"])[0], [[3, 4]])
@@ -69,13 +69,13 @@ def test_a_file_that_changed_is_another(cache: Path, file: Path) -> None:
 
 @pytest.mark.parametrize("part", ["manifest.json", "words.txt", "vectors.npy"])
 def test_a_damaged_folder_in_the_cache_is_made_anew(cache: Path, file: Path, part: str) -> None:
-    sound = open_foreign(file, "v").digest
+    sound = open_foreign_file(file, "v").digest
     (folder,) = folders(cache)
     data = bytearray((folder / part).read_bytes())
     data[len(data) - 3] ^= 1
     (folder / part).write_bytes(data)
     before = open_cache().repaired
-    vectors = open_foreign(file, "v")
+    vectors = open_foreign_file(file, "v")
     # a block of vectors is looked at when it is read
     np.testing.assert_array_equal(vectors.find(["the", "of"])[0], [[1, 2], [3, 4]])
     assert vectors.digest == sound
@@ -91,7 +91,7 @@ def test_without_a_cache(
     monkeypatch.setenv("REJOINDER_CACHE", "off" if why == "off" else str(tmp_path / "plain"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    vectors = open_foreign(file, "v")
+    vectors = open_foreign_file(file, "v")
     np.testing.assert_array_equal(vectors.find(["of"])[0], [[3, 4]])
     assert len(list(tmp_path.glob("rejoinder-vectors-*"))) == 1
     del vectors

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from rejoinder.cli.main import run
-from rejoinder.encode.static.folder import open_folder
-from rejoinder.encode.static.train import gensim
+from rejoinder.encode.static.train import gensim_models
 from rejoinder.encode.static.train.corpus import Corpus, read_texts
-from rejoinder.encode.static.vectors import WordVectors
+from rejoinder.encode.static.vectors_folder import open_vectors_folder
+from rejoinder.encode.static.word_vectors import WordVectors
 from rejoinder.registry import TOKENIZERS
 from support import COMMAND
 
@@ -75,7 +75,10 @@ def test_glove_agrees_with_word2vec_far_above_chance(
     options = ["--dimensions", "50", "--epochs", "15", "--min-count", "10"]
     account = trained(real_pairs, "-o", tmp_path / "glove", *options)
     trained(real_pairs, "-o", tmp_path / "word2vec", "--method", "word2vec", *options)
-    glove, word2vec = open_folder(tmp_path / "glove"), open_folder(tmp_path / "word2vec")
+    glove, word2vec = (
+        open_vectors_folder(tmp_path / "glove"),
+        open_vectors_folder(tmp_path / "word2vec"),
+    )
     assert list(glove.words) == list(word2vec.words)
     words = list(glove.words[:500])
     pairs = zip(neighbours(glove, words), neighbours(word2vec, words), strict=True)
@@ -129,7 +132,7 @@ def test_fasttext_composes_unknown_words_as_gensim_does(
     options = ["--method", "fasttext", "--dimensions", "8", "--min-count", "1", "--buckets", "500"]
     trained(small_pairs, "-o", tmp_path / "f", *options, "--seed", "3", "--threads", "1")
     words = ["cat", "sofa", "cats", "sofas", "unheard-of"]
-    found, known = open_folder(tmp_path / "f").find(words)
+    found, known = open_vectors_folder(tmp_path / "f").find(words)
     assert known.all()
     np.testing.assert_allclose(found, [peer.wv[word] for word in words], atol=1e-6)
 
@@ -137,7 +140,7 @@ def test_fasttext_composes_unknown_words_as_gensim_does(
 def test_word2vec_has_a_vector_for_each_word_in_our_order(small_pairs: Path) -> None:
     corpus = Corpus.of(read_texts([str(small_pairs)]), TOKENIZERS.make("13a"), True, 1)
     seen: list[tuple[int, int]] = []
-    rows = gensim.word2vec(
+    rows = gensim_models.word2vec(
         corpus,
         dimensions=8,
         window=5,
@@ -157,7 +160,7 @@ def test_languages_and_plain_text(tmp_path: Path) -> None:
     done = subprocess.run([*COMMAND, *arguments], input=text.encode(), capture_output=True)
     account = json.loads(done.stdout)
     assert account["training"]["tok"].startswith("ja-mecab")
-    assert "天気" in open_folder(tmp_path / "v").words
+    assert "天気" in open_vectors_folder(tmp_path / "v").words
     assert account["texts"] == 6
 
 
@@ -174,12 +177,12 @@ def test_what_is_said(train: Train, small_pairs: Path, tmp_path: Path) -> None:
         (["small.parquet", "-o", "v", "--tok", "13b"], 2, "unknown tokenizer '13b'"),
         (["small.parquet", "-o", "v", "-l", "xx"], 2, "unknown language 'xx'"),
         (["small.parquet", "-o", "v", "--dimensions", "0"], 2, "--dimensions"),
-        (["small.parquet", "-o", "small.parquet"], 2, "is a file; word vectors are written as"),
+        (["small.parquet", "-o", "small.parquet"], 2, "is a file; choose another name"),
         (["small.parquet", "-o", "photos"], 2, "is a folder with other things"),
         (["small.parquet", "-o", "no/where"], 2, "cannot be written"),
         (["nothing", "-o", "v"], 3, "nothing: cannot be read: no such file"),
         (["empty", "-o", "v"], 3, "empty: there is no text to learn from"),
-        (["small.parquet", "-o", "v", "--min-count", "999"], 3, "at least 999 times"),
+        (["small.parquet", "-o", "v", "--min-count", "999"], 3, "occur 999 times"),
         (["japanese", "-o", "v"], 3, "can't split any of the 1 texts; give --language or --tok"),
         (["single", "-o", "v", "--min-count", "1"], 3, "no two words"),
     ],
@@ -216,4 +219,4 @@ def test_without_gensim(small_pairs: Path, tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
     assert done.returncode == 4
-    assert b"pip install gensim" in done.stderr and done.stderr.count(b"\n") == 1
+    assert b"pip install 'rejoinder[vectors]'" in done.stderr and done.stderr.count(b"\n") == 1

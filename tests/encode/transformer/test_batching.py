@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.encode.transformer.batching import batches, take
-from rejoinder.encode.transformer.pieces import Split
-from rejoinder.encode.transformer.shares import Shares, threads
+from rejoinder.encode.transformer.batching import length_batches, select_texts
+from rejoinder.encode.transformer.threads import TextShards, num_threads
+from rejoinder.encode.transformer.tokenizer import TokenizedTexts
 
 lengths_of_texts = st.lists(st.integers(0, 40), max_size=60).map(np.array)
 
@@ -19,7 +19,7 @@ lengths_of_texts = st.lists(st.integers(0, 40), max_size=60).map(np.array)
 @given(lengths_of_texts, st.integers(1, 200))
 def test_batches(lengths: np.ndarray, budget: int) -> None:
     lengths = lengths.astype(np.int64)
-    found = list(batches(lengths, budget))
+    found = list(length_batches(lengths, budget))
     rows = [row for group in found for row in group.tolist()]
     assert sorted(rows) == np.flatnonzero(lengths).tolist()
     assert np.all(np.diff(lengths[rows]) <= 0)  # longest first: a lack of memory shows at once
@@ -31,9 +31,9 @@ def test_batches(lengths: np.ndarray, budget: int) -> None:
 def test_tokens_of_some_rows(texts: list[list[int]], random: object) -> None:
     starts = np.concatenate([[0], np.cumsum([len(ids) for ids in texts])]).astype(np.int64)
     ids = np.array([number for text in texts for number in text], np.int32)
-    split = Split(ids, starts, np.zeros(len(texts), bool))
+    split = TokenizedTexts(ids, starts, np.zeros(len(texts), bool))
     rows = np.arange(len(texts))[::-1][: len(texts) // 2 + 1]
-    found, lengths = take(split, rows)
+    found, lengths = select_texts(split, rows)
     assert found.tolist() == [number for row in rows for number in texts[row]]
     assert lengths.tolist() == [len(texts[row]) for row in rows]
 
@@ -42,12 +42,12 @@ def test_tokens_of_some_rows(texts: list[list[int]], random: object) -> None:
 def test_shares_cover_every_text_once(lengths: list[int], count: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENBLAS_NUM_THREADS", str(count))
-        assert threads() == count
+        assert num_threads() == count
         calls: list[tuple[int, int]] = []
         rows: list[slice] = []
-        with Shares(np.array(lengths)) as shares:
-            shares.each(lambda first, last: calls.append((first, last)))
-            shares.rows(rows.append)
+        with TextShards(np.array(lengths)) as shares:
+            shares.map_texts(lambda first, last: calls.append((first, last)))
+            shares.map_tokens(rows.append)
     calls.sort()
     assert calls[0][0] == 0 and calls[-1][1] == len(lengths)
     assert all(one[1] == other[0] for one, other in pairwise(calls))
@@ -63,5 +63,5 @@ def test_a_mistake_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> Non
         if first == 0:
             raise ZeroDivisionError
 
-    with Shares(np.array([100, 100])) as shares, pytest.raises(ZeroDivisionError):
-        shares.each(wrong)
+    with TextShards(np.array([100, 100])) as shares, pytest.raises(ZeroDivisionError):
+        shares.map_texts(wrong)

@@ -18,8 +18,8 @@ import pytest
 
 from rejoinder.encode.cache import open_cache
 from rejoinder.encode.transformer import Encoder, open_encoder
-from rejoinder.encode.transformer import folder as folder_module
-from rejoinder.encode.transformer.bert import BertNetwork
+from rejoinder.encode.transformer import model_folder as folder_module
+from rejoinder.encode.transformer.bert_network import BertNetwork
 from rejoinder.errors import UsageError
 from tiny_models import TEXTS
 
@@ -209,7 +209,7 @@ def test_damaged_entries_are_computed_anew(make_model: Make, own_cache: Path) ->
 def test_long_texts_are_cut_and_counted(make_model: Make) -> None:
     name = str(make_model())
     encoder = Encoder(name)
-    assert encoder.longest == 64 == encoder.longest_sentence  # positions of the network
+    assert encoder.max_tokens == 64 == encoder.max_sentence_tokens  # positions of the network
     fits, over = "and " * 62, "and " * 63
     found = encoder.tokens([fits, over, over + "the"])
     assert np.diff(found.starts).tolist() == [64, 64, 64]
@@ -218,7 +218,7 @@ def test_long_texts_are_cut_and_counted(make_model: Make) -> None:
     assert encoder.truncated == 2
     encoder.sentences([over])
     assert encoder.truncated == 2  # the same text
-    assert encoder.notes() == [f"model {name}: 2 texts were too long and cut"]
+    assert encoder.notes() == [f"model {name}: 2 texts were too long and truncated"]
     # also where the vectors come from the cache
     again = Encoder(name)
     again.tokens([fits, over, "blue"])
@@ -238,7 +238,7 @@ def test_a_tokenizer_without_a_maximum(make_model: Make, tmp_path: Path, maximum
     settings["model_max_length"] = maximum
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     encoder = Encoder(str(folder))
-    assert encoder.longest == 512
+    assert encoder.max_tokens == 512
     found = encoder.sentences(["and " * 5000, ""])
     assert np.isfinite(found).all() and encoder.truncated == 1
 
@@ -246,7 +246,7 @@ def test_a_tokenizer_without_a_maximum(make_model: Make, tmp_path: Path, maximum
 def test_positions_of_the_roberta_family(make_model: Make) -> None:
     """It counts from behind the padding token: of 64 positions, 64 - 1 - 1 are left for pad 1."""
     encoder = Encoder(str(make_model("roberta", pad_token_id=1)))
-    assert encoder.longest == 62
+    assert encoder.max_tokens == 62
     assert np.isfinite(encoder.sentences(["and " * 100])).all()
 
 
@@ -271,7 +271,7 @@ def test_special_tokens(make_model: Make) -> None:
 def test_progress_ends_at_the_number_of_distinct_texts(
     make_model: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(BertNetwork, "budget", 16)
+    monkeypatch.setattr(BertNetwork, "batch_tokens", 16)
     encoder = Encoder(str(make_model()))
     encoder.sentences(TEXTS[:3])
     calls: list[tuple[int, int]] = []
@@ -332,7 +332,7 @@ def test_processes_encode_the_same_texts_and_one_is_killed(
 
 def means(encoder: Encoder, texts: list[str]) -> list[np.ndarray]:
     """By the network itself, past the cache."""
-    split = encoder._split(texts, 64)
+    split = encoder._tokenize(texts, 64)
     parts = zip(split.starts, split.starts[1:], strict=False)
     return [
         encoder._network.run(split.ids[a:b], np.array([b - a]), [3])[0].mean(axis=0)

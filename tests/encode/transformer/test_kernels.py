@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rejoinder.kernels.transformer import attend, gelu, normalise, softmax
+from rejoinder.kernels.transformer import add_and_norm, attend, gelu, softmax
 
 Floats = NDArray[np.float32]
 
@@ -43,7 +43,7 @@ def test_normalise(width: int) -> None:
     rows, others = draws(2, 5, width, scale=3), draws(3, 5, width) + 20
     bias, scale, shift = draws(4, width), draws(5, width), draws(6, width)
     out = np.empty_like(rows)
-    normalise(rows, others, bias, scale, shift, np.float32(1e-5), out)
+    add_and_norm(rows, others, bias, scale, shift, np.float32(1e-5), out)
     total = rows.astype(np.float64) + others + bias
     centred = total - total.mean(axis=1, keepdims=True)
     expected = centred / np.sqrt(centred.var(axis=1, keepdims=True) + 1e-5) * scale + shift

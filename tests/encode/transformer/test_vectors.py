@@ -13,9 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 from rejoinder.encode.transformer import Encoder
-from rejoinder.encode.transformer.bert import BertNetwork
-from rejoinder.encode.transformer.find import find_folder
-from rejoinder.encode.transformer.network import AnyNetwork
+from rejoinder.encode.transformer.bert_network import BertNetwork
+from rejoinder.encode.transformer.find_model import find_model_folder
+from rejoinder.encode.transformer.transformers_network import TransformersNetwork
 from tiny_models import TEXTS
 
 Make = Callable[..., Path]
@@ -68,11 +68,11 @@ def check_against_transformers(folder: Path, texts: list[str], *, atol: float) -
 
 
 def test_minilm_equals_transformers() -> None:
-    encoder = check_against_transformers(find_folder("minilm"), REAL, atol=1e-5)
+    encoder = check_against_transformers(find_model_folder("minilm"), REAL, atol=1e-5)
     assert isinstance(encoder._network, BertNetwork)
     # 2 specials and 300 words fit the 512 tokens of the network, 2 and 800 do not
     lengths = np.diff(encoder.token_ids(REAL)[1])
-    assert lengths[-2:].tolist() == [302, 512] == [302, encoder.longest]
+    assert lengths[-2:].tolist() == [302, 512] == [302, encoder.max_tokens]
     assert lengths[2] == 2
 
 
@@ -81,7 +81,7 @@ def test_minilm_equals_sentence_transformers() -> None:
         warnings.simplefilter("ignore")  # of what it imports
         from sentence_transformers import SentenceTransformer
 
-        theirs = SentenceTransformer(str(find_folder("minilm")), device="cpu")
+        theirs = SentenceTransformer(str(find_model_folder("minilm")), device="cpu")
         texts = [text.replace("\ud800", "�") for text in REAL]
         expected = theirs.encode(texts, show_progress_bar=False)
     encoder = Encoder()
@@ -89,7 +89,7 @@ def test_minilm_equals_sentence_transformers() -> None:
     np.testing.assert_allclose(found, expected, atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
     # it cuts at 256 tokens
-    assert encoder.longest_sentence == 256 == theirs.max_seq_length
+    assert encoder.max_sentence_tokens == 256 == theirs.max_seq_length
     assert encoder.truncated == 2
 
 
@@ -113,7 +113,7 @@ def test_families_with_a_path_of_their_own(make_model: Make, kind: str) -> None:
 )
 def test_any_other_network(make_model: Make, kind: str, settings: dict[str, Any]) -> None:
     encoder = check_against_transformers(make_model(kind, **settings), TEXTS, atol=1e-5)
-    assert isinstance(encoder._network, AnyNetwork)
+    assert isinstance(encoder._network, TransformersNetwork)
 
 
 def test_the_encoder_half_of_a_network(make_model: Make) -> None:
@@ -126,9 +126,9 @@ def test_the_encoder_half_of_a_network(make_model: Make) -> None:
     last = np.concatenate([states[-1] for states in hidden_states(folder, ids, starts)])
     np.testing.assert_allclose(encoder.tokens(TEXTS).vectors, last, atol=1e-5)
 
-    from rejoinder.encode.transformer.network import load
+    from rejoinder.encode.transformer.transformers_network import load_model
 
-    model = load(encoder._folder, 1)
+    model = load_model(encoder._folder, 1)
     assert len(model.block) == 1
     with torch.inference_mode():
         text = torch.from_numpy(ids[: starts[1]].astype(np.int64))[None]
@@ -156,13 +156,13 @@ def test_layers_above_are_not_computed(make_model: Make, monkeypatch: pytest.Mon
 
     own = Encoder(str(make_model("bert")))
     passed = []
-    through = BertNetwork._through
+    through = BertNetwork._run_layer
 
     def noting(self: BertNetwork, layer: Any, *rest: Any) -> Any:
         passed.append(layer)
         return through(self, layer, *rest)
 
-    monkeypatch.setattr(BertNetwork, "_through", noting)
+    monkeypatch.setattr(BertNetwork, "_run_layer", noting)
     own.sentences(["hello"], layer=2)
     assert len(passed) == 2 == len(set(passed))
     assert len(own._network._layers) == 2  # the third was not even read

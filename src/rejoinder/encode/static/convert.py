@@ -1,8 +1,8 @@
-"""Foreign files are converted once, into the user's cache, and mapped from there ever after.
+"""Convert files of other programs once, into the user's cache, and map them from there.
 
 The folder's name is the digest of the file's content, so a file that changed is another one. A
-lock keeps processes from doing the same work at the same time; it ends with its process. A folder
-in the cache that turns out to be damaged, now or when it is read, is made anew.
+lock keeps processes from converting the same file at the same time. A folder in the cache that
+turns out to be damaged, when it is opened or later, is converted again.
 """
 
 from __future__ import annotations
@@ -12,70 +12,71 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rejoinder.encode.cache import cache_folder, open_cache
-from rejoinder.encode.static.folder import new_folder, open_folder
 from rejoinder.encode.static.formats import read_foreign
 from rejoinder.encode.static.formats.source import Source
-from rejoinder.encode.static.manifest import FORMAT
-from rejoinder.encode.static.vectors import Bools, Floats, WordVectors
-from rejoinder.encode.transformer.folder import remembered_digest
-from rejoinder.errors import DataError, UsageError
+from rejoinder.encode.static.vectors_folder import new_vectors_folder, open_vectors_folder
+from rejoinder.encode.static.vectors_manifest import FORMAT
+from rejoinder.encode.static.word_vectors import Bools, Floats, WordVectors
+from rejoinder.encode.transformer.model_folder import cached_file_digest
+from rejoinder.errors import DataError
+from rejoinder.files.output import locked
 
 
-def open_foreign(path: Path, name: str) -> WordVectors:
-    """The vectors of a foreign file, converted if that was not done before."""
+def open_foreign_file(path: Path, name: str) -> WordVectors:
+    """Open the vectors of another program's file; convert it if that was not done before."""
     source = Source(path, name)
     source.head(1)
-    place = _place(path)
-    return _converted_for_now(source) if place is None else _Cached(source, place)
+    folder = _cached_folder(path)
+    return _open_temporary(source) if folder is None else _CachedVectors(source, folder)
 
 
 def convert(source: Source, target: Path) -> None:
-    """Read a foreign file into a new folder."""
-    with new_folder(target, source.name) as writer:
+    """Convert a file into a new folder of word vectors."""
+    with new_vectors_folder(target, source.name) as writer:
         writer.finish(read_foreign(source, writer))
 
 
-class _Cached(WordVectors):
-    """Vectors in the cache, made anew where they are damaged."""
+class _CachedVectors(WordVectors):
+    """Vectors in the cache, converted again if they are damaged."""
 
-    def __init__(self, source: Source, place: Path) -> None:
-        self._source, self._place = source, place
+    def __init__(self, source: Source, folder: Path) -> None:
+        self._source, self._folder = source, folder
         self._open()
 
     def find(self, words: Sequence[str]) -> tuple[Floats, Bools]:
         try:
             return super().find(words)
         except DataError:
-            with _locked(self._place):
-                self._remake()
+            with locked(_lock(self._folder)):
+                self._convert_again()
             self._open()
             return super().find(words)
 
     def _open(self) -> None:
         try:
-            found = open_folder(self._place, self._source.name)
+            opened = open_vectors_folder(self._folder, self._source.name)
         except DataError:
-            with _locked(self._place):
-                try:  # another process may have made it while we waited
-                    found = open_folder(self._place, self._source.name)
+            with locked(_lock(self._folder)):
+                try:  # another process may have converted it while we waited
+                    opened = open_vectors_folder(self._folder, self._source.name)
                 except DataError:
-                    self._remake()
-                    found = open_folder(self._place, self._source.name)
-        vars(self).update(vars(found))
+                    self._convert_again()
+                    opened = open_vectors_folder(self._folder, self._source.name)
+        vars(self).update(vars(opened))
 
-    def _remake(self) -> None:
-        if self._place.exists():
+    def _convert_again(self) -> None:
+        if self._folder.exists():
             open_cache().repaired += 1
-        _clear(self._place)
-        convert(self._source, self._place)
+        _clear(self._folder)
+        convert(self._source, self._folder)
 
 
-def _place(path: Path) -> Path | None:
-    """Where in the cache the folder of a file belongs; None where nothing can be cached."""
+def _cached_folder(path: Path) -> Path | None:
+    """Return the folder in the cache for a file; None if the cache can't be written."""
     root = cache_folder()
     if root is None:
         return None
@@ -84,15 +85,15 @@ def _place(path: Path) -> Path | None:
         folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK):
         return None
-    return folder / f"{remembered_digest(path.resolve(), open_cache()).hex()}-{FORMAT}"
+    return folder / f"{cached_file_digest(path.resolve(), open_cache()).hex()}-{FORMAT}"
 
 
-def _converted_for_now(source: Source) -> WordVectors:
-    """Without a cache: a folder that lives as long as the vectors do."""
+def _open_temporary(source: Source) -> WordVectors:
+    """Convert into a temporary folder that is deleted together with the vectors."""
     home = tempfile.mkdtemp(prefix="rejoinder-vectors-")
     try:
         convert(source, Path(home) / "vectors")
-        vectors = open_folder(Path(home) / "vectors", source.name)
+        vectors = open_vectors_folder(Path(home) / "vectors", source.name)
     except BaseException:
         shutil.rmtree(home, ignore_errors=True)
         raise
@@ -100,25 +101,12 @@ def _converted_for_now(source: Source) -> WordVectors:
     return vectors
 
 
-@contextlib.contextmanager
-def _locked(place: Path) -> Iterator[None]:
-    try:
-        import fcntl
-    except ImportError:  # not on Windows: the work may be done twice, the result is the same
-        yield
-        return
-    lock = place.with_name(f".{place.name}.lock")
-    try:
-        stream = lock.open("wb")
-    except OSError as error:
-        raise UsageError(f"{lock}: cannot be written: {error.strerror}") from None
-    with stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
+def _lock(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.lock")
 
 
-def _clear(place: Path) -> None:
-    """What is damaged, and what killed processes left; only the owner of the lock writes here."""
-    shutil.rmtree(place, ignore_errors=True)
-    for left in place.parent.glob(f".{place.name[:40]}.*.part"):
-        shutil.rmtree(left, ignore_errors=True)
+def _clear(folder: Path) -> None:
+    """Delete a damaged folder, and what killed processes left; only the owner of the lock may."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for leftover in folder.parent.glob(f".{folder.name[:40]}.*.part"):
+        shutil.rmtree(leftover, ignore_errors=True)

@@ -1,28 +1,30 @@
-"""The input table of an encoder as word vectors: what it knows of a word before any context.
+"""The input embeddings of an encoder as static word vectors.
 
-The table is mapped straight from the weights, so neither torch nor transformers is imported. Words
-are split by the encoder's own tokenizer: one piece is a word with a vector; a word of several
-pieces is their mean; what the tokenizer does not know is unknown.
+The matrix is mapped straight from the weights, so neither torch nor transformers is imported.
+Words are split by the encoder's own tokenizer: a word that is one token has its vector; a word of
+several tokens has their mean; a word that the tokenizer does not know is unknown.
 """
 
 from __future__ import annotations
 
-import json
-import struct
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from rejoinder.encode.cache import open_cache
-from rejoinder.encode.static.vectors import Bools, Floats, Ints, WordVectors
-from rejoinder.encode.transformer.folder import ModelFolder
-from rejoinder.encode.transformer.pieces import Pieces, open_pieces
-from rejoinder.errors import DataError, MissingExtra
+from rejoinder.encode.static.word_vectors import Bools, Floats, Ints, WordVectors
+from rejoinder.encode.transformer.model_folder import ModelFolder
+from rejoinder.encode.transformer.safetensors_header import TensorInfo, read_header
+from rejoinder.encode.transformer.tokenizer import open_tokenizer
+from rejoinder.errors import DataError
+from rejoinder.files.checked import check_values, read_bytes, read_json
+from rejoinder.files.paths import is_file
 
-TABLES = (
+EMBEDDINGS = (
     "embeddings.word_embeddings.weight",
     "embeddings.tok_embeddings.weight",
     "embed_tokens.weight",
@@ -30,157 +32,167 @@ TABLES = (
     "wte.weight",
     "word_embedding.weight",
 )
-"""How the names of input tables end, by family of models."""
+"""Endings of the names of input embeddings, by model family."""
 TYPES = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "BF16": "<u2"}
-MOST_PIECES = 512
-"""Longer words are cut: they are no words."""
-REMEMBERED = 200_000
+MAX_TOKENS = 512
+"""Longer words are truncated."""
+MAX_REMEMBERED = 200_000
+"""Words whose tokens are kept in memory."""
 
 
 def open_encoder_table(name: str, path: Path) -> WordVectors:
-    """The word-piece table of a model in the format of Hugging Face."""
+    """Open the input embeddings of a model in the format of Hugging Face."""
     folder = ModelFolder(name, path)
-    table = _Table(_input_table(folder))
+    table = _EmbeddingTable(*_input_embeddings(folder))
     vocabulary = _Vocabulary(folder)
-    words = _PieceWords(folder, vocabulary, table)
-    digest = folder.digest(open_cache())
-    return WordVectors(name, digest, table.matrix.shape[1], vocabulary.words, words, table, words)
+    words = _SubwordIndex(folder, vocabulary, table)
+    return WordVectors(
+        name=name,
+        digest=folder.digest(open_cache()),
+        dimensions=table.matrix.shape[1],
+        words=vocabulary.words,
+        index=words,
+        table=table,
+        composer=words,
+        languages=folder.languages,
+    )
 
 
-class _Table:
-    """Rows of the mapped weights, whatever their precision."""
+class _EmbeddingTable:
+    """Rows of the mapped weights, of any precision."""
 
-    def __init__(self, matrix: np.ndarray[Any, Any]) -> None:
-        self.matrix = matrix
+    def __init__(self, matrix: np.ndarray[Any, Any], path: Path) -> None:
+        self.matrix, self._path = matrix, path
 
     def take(self, rows: Ints) -> Floats:
+        if rows.size and rows.max() >= len(self.matrix):
+            raise DataError(
+                f"the tokenizer has token {rows.max()}, but the weights have {len(self.matrix)}"
+                " tokens",
+                path=str(self._path),
+            )
         taken = self.matrix[rows]
         if taken.dtype == np.uint16:  # bfloat16: the upper half of a float32
-            return (taken.astype(np.uint32) << 16).view(np.float32)
-        return taken.astype(np.float32)
+            vectors = (taken.astype(np.uint32) << 16).view(np.float32)
+        else:
+            vectors = taken.astype(np.float32)
+        check_values(self._path, vectors, finite=True)
+        return vectors
 
 
-class _PieceWords:
-    """Words by their pieces: both index and composer."""
+class _SubwordIndex:
+    """Finds words that are one token, and composes the others of their tokens."""
 
-    def __init__(self, folder: ModelFolder, vocabulary: _Vocabulary, table: _Table) -> None:
+    def __init__(
+        self, folder: ModelFolder, vocabulary: _Vocabulary, table: _EmbeddingTable
+    ) -> None:
         self._table = table
-        self._pieces: Pieces = open_pieces(folder)
-        self._empty = vocabulary.empty | self._pieces.special_ids(MOST_PIECES)
-        self._before = " " if vocabulary.marks_spaces else ""
-        self._known: dict[str, tuple[int, ...]] = {}
+        self._tokenizer = open_tokenizer(folder)
+        self._skipped = vocabulary.skipped | self._tokenizer.special_ids(MAX_TOKENS)
+        self._prefix = " " if vocabulary.marks_spaces else ""
+        self._remembered: dict[str, tuple[int, ...]] = {}
 
     def rows(self, words: Sequence[str]) -> Ints:
-        pieces = self._split(words)
-        return np.array([p[0] if len(p) == 1 else -1 for p in pieces], np.int64)
+        tokens = self._tokens(words)
+        return np.array([t[0] if len(t) == 1 else -1 for t in tokens], np.int64)
 
     def compose(self, words: Sequence[str]) -> tuple[Floats, Bools]:
-        pieces = self._split(words)
-        counts = np.array([len(p) for p in pieces], np.int64)
+        tokens = self._tokens(words)
+        counts = np.array([len(t) for t in tokens], np.int64)
         known = counts > 0
-        out = np.zeros((len(words), self._table.matrix.shape[1]), np.float32)
+        vectors = np.zeros((len(words), self._table.matrix.shape[1]), np.float32)
         if known.any():
-            flat = np.array([number for p in pieces for number in p], np.int64)
+            flat = np.array([number for t in tokens for number in t], np.int64)
             starts = (np.cumsum(counts) - counts)[known]
             sums = np.add.reduceat(self._table.take(flat), starts, axis=0)
-            out[known] = sums / counts[known, None].astype(np.float32)
-        return out, known
+            vectors[known] = sums / counts[known, None].astype(np.float32)
+        return vectors, known
 
-    def _split(self, words: Sequence[str]) -> list[tuple[int, ...]]:
-        """The numbers of each word's pieces, those without meaning left out."""
-        found = {word: self._known.get(word) for word in words}
-        new = [word for word, pieces in found.items() if pieces is None]
+    def _tokens(self, words: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return the tokens of each word without special and unknown ones."""
+        by_word = {word: self._remembered.get(word) for word in words}
+        new = [word for word, tokens in by_word.items() if tokens is None]
         if new:
-            split = self._pieces.split([self._before + word for word in new], MOST_PIECES)
+            split = self._tokenizer.tokenize([self._prefix + word for word in new], MAX_TOKENS)
             ids, starts = split.ids.tolist(), split.starts.tolist()
             for word, (begin, end) in zip(new, pairwise(starts), strict=True):
-                found[word] = tuple(n for n in ids[begin:end] if n not in self._empty)
-            if len(self._known) + len(new) > REMEMBERED:
-                self._known = {}
-            self._known.update({word: found[word] or () for word in new})
-        return [found[word] or () for word in words]
+                by_word[word] = tuple(n for n in ids[begin:end] if n not in self._skipped)
+            if len(self._remembered) + len(new) > MAX_REMEMBERED:
+                self._remembered = {}
+            self._remembered.update({word: by_word[word] or () for word in new})
+        return [by_word[word] or () for word in words]
 
 
 class _Vocabulary:
-    """What the tokenizer's files say: its pieces in order, and which ones say nothing."""
+    """The tokens of a tokenizer in their order, and those that carry no meaning."""
 
     def __init__(self, folder: ModelFolder) -> None:
         path = folder.path / "tokenizer.json"
         self.marks_spaces = False
-        pieces: dict[str, int] = {}
+        tokens: dict[str, int] = {}
         unknown = str(folder.tokenizer_settings.get("unk_token", "[UNK]"))
-        if path.is_file():
-            record = _json(path)
-            model = record.get("model", {})
-            # a byte-level tokenizer tells words from the inside of words by the space before
-            self.marks_spaces = '"ByteLevel"' in json.dumps(record.get("pre_tokenizer"))
-            listed = model.get("vocab", {})
-            if isinstance(listed, list):  # Unigram: pairs of piece and score
-                pieces = {piece: number for number, (piece, _) in enumerate(listed)}
-                number = model.get("unk_id")
-                unknown = listed[number][0] if isinstance(number, int) else unknown
+        if is_file(path):
+            record: _TokenizerFile = read_json(path, _TokenizerFile)
+            # a byte-level tokenizer marks the beginning of a word by the space before it
+            self.marks_spaces = b'"ByteLevel"' in bytes(record.pre_tokenizer)
+            vocabulary = record.model.vocab
+            if isinstance(vocabulary, list):  # Unigram: pairs of token and score
+                tokens = {token: number for number, (token, _) in enumerate(vocabulary)}
+                number = record.model.unk_id
+                if number is not None and 0 <= number < len(vocabulary):
+                    unknown = vocabulary[number][0]
             else:
-                pieces = dict(listed)
-                unknown = model.get("unk_token") or unknown
-            pieces |= {token["content"]: token["id"] for token in record.get("added_tokens", [])}
-        elif (plain := folder.path / "vocab.txt").is_file():
-            lines = plain.read_text("utf-8").splitlines()
-            pieces = {piece: number for number, piece in enumerate(lines)}
-        # beside the unknown piece, the bare mark of a space: it is no part of the word
-        self.empty = frozenset(pieces[p] for p in (unknown, "▁", "Ġ") if p in pieces)
-        self.words = sorted(pieces, key=pieces.__getitem__)
+                tokens = dict(vocabulary)
+                unknown = record.model.unk_token or unknown
+            tokens |= {token.content: token.id for token in record.added_tokens}
+        elif is_file(plain := folder.path / "vocab.txt"):
+            lines = read_bytes(plain).decode("utf-8", "replace").splitlines()
+            tokens = {token: number for number, token in enumerate(lines)}
+        # the unknown token, and the mark of a space alone, which is no part of a word
+        self.skipped = frozenset(tokens[t] for t in (unknown, "▁", "Ġ") if t in tokens)
+        self.words = sorted(tokens, key=tokens.__getitem__)
 
 
-def _input_table(folder: ModelFolder) -> np.ndarray[Any, Any]:
-    """The matrix [pieces, dimensions], mapped."""
+class _AddedToken(msgspec.Struct):
+    id: int
+    content: str
+
+
+class _Model(msgspec.Struct):
+    vocab: dict[str, int] | list[tuple[str, float]] = {}
+    unk_token: str | None = None
+    unk_id: int | None = None
+
+
+class _TokenizerFile(msgspec.Struct):
+    """The parts of ``tokenizer.json`` that are needed."""
+
+    model: _Model = msgspec.field(default_factory=_Model)
+    pre_tokenizer: msgspec.Raw = msgspec.Raw(b"null")
+    added_tokens: list[_AddedToken] = []
+
+
+def _input_embeddings(folder: ModelFolder) -> tuple[np.ndarray[Any, Any], Path]:
+    """Return the mapped matrix [tokens, dimensions] and its file."""
     for path in folder.weights:
-        if path.suffix != ".safetensors":
-            raise MissingExtra(
-                f"word vectors of model '{folder.name}' need model.safetensors, it has only"
-                f" {path.name}; save it anew with safe_serialization=True"
-            )
-        header, first = _header(path)
-        for ending in TABLES:
-            names = [name for name in header if f".{name}".endswith(f".{ending}")]
+        tensors, begin = read_header(path)
+        for ending in EMBEDDINGS:
+            names = [name for name in tensors if f".{name}".endswith(f".{ending}")]
             if names:
-                # an encoder-decoder has two; the encoder's own name sorts after "decoder"
-                return _mapped(path, header[max(names)], first)
-    raise DataError("there is no table of word pieces among the weights", path=str(folder.path))
+                # an encoder-decoder has two; the encoder's name sorts after "decoder"
+                return _map_matrix(path, tensors[max(names)], begin), path
+    raise DataError("there are no input embeddings among the weights", path=str(folder.path))
 
 
-def _header(path: Path) -> tuple[dict[str, Any], int]:
-    """What safetensors says of its tensors, and where their numbers begin."""
-    with path.open("rb") as stream:
-        size = stream.read(8)
-        (length,) = struct.unpack("<Q", size) if len(size) == 8 else (0,)
-        text = stream.read(min(length, 10**8))
-    try:
-        header = json.loads(text) if len(text) == length else None
-    except ValueError:
-        header = None
-    if not isinstance(header, dict):
-        raise DataError("is no sound safetensors file", path=str(path))
-    return header, 8 + length
-
-
-def _mapped(path: Path, tensor: dict[str, Any], first: int) -> np.ndarray[Any, Any]:
-    try:
-        dtype, (rows, columns) = np.dtype(TYPES[tensor["dtype"]]), tensor["shape"]
-        begin, end = tensor["data_offsets"]
-        if end - begin != rows * columns * dtype.itemsize:
-            raise ValueError("its size does not fit its shape")
-        mapped = np.memmap(path, np.uint8, "r")
-        # weights need not be aligned: bytes are, and a view of them may stand anywhere
-        return np.ndarray((rows, columns), dtype, mapped, first + begin)
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"has no sound table of word pieces: {error}", path=str(path)) from None
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        record = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise DataError(f"is no JSON ({error})", path=str(path)) from None
-    if not isinstance(record, dict):
-        raise DataError("is no JSON object", path=str(path))
-    return record
+def _map_matrix(path: Path, tensor: TensorInfo, begin: int) -> np.ndarray[Any, Any]:
+    first, last = tensor.data_offsets
+    if tensor.dtype not in TYPES or len(tensor.shape) != 2:
+        raise DataError(
+            f"has input embeddings of type {tensor.dtype} and shape {tensor.shape}", path=str(path)
+        )
+    dtype = np.dtype(TYPES[tensor.dtype])
+    if last - first != tensor.elements * dtype.itemsize or not tensor.elements:
+        raise DataError("the size of the input embeddings does not fit their shape", path=str(path))
+    mapped = np.memmap(path, np.uint8, "r")
+    # weights need not be aligned: bytes are, and a view of them may begin anywhere
+    return np.ndarray(tensor.shape, dtype, mapped, begin + first)

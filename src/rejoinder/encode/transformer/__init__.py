@@ -1,6 +1,6 @@
-"""Words in their sentence as vectors: encoders in the format of Hugging Face, offline."""
+"""Transformer encoders in the format of Hugging Face, loaded from this machine only."""
 
 from rejoinder.encode.transformer.encoder import Encoder, TokenVectors, open_encoder
-from rejoinder.encode.transformer.find import DEFAULT_MODEL
+from rejoinder.encode.transformer.find_model import DEFAULT_MODEL
 
 __all__ = ["DEFAULT_MODEL", "Encoder", "TokenVectors", "open_encoder"]

@@ -1,7 +1,7 @@
-"""Which texts go through a network together: those of about the same length, few enough to fit.
+"""Batches of texts of similar length, of limited size.
 
-Sorted by their number of tokens, neighbours need hardly any padding, and texts of the very same
-length are attended to as one block.
+Texts are sorted by their number of tokens: neighbours then need hardly any padding, and texts of
+the same length are attended to as one block.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.encode.transformer.pieces import Split
+from rejoinder.encode.transformer.tokenizer import TokenizedTexts
 
 Ints = NDArray[np.int64]
 
 
-def batches(lengths: Ints, budget: int) -> Iterator[Ints]:
-    """Rows in groups of at most ``budget`` tokens when padded (or of one text), longest first.
+def length_batches(lengths: Ints, batch_tokens: int) -> Iterator[Ints]:
+    """Yield the rows of each batch, longest texts first; texts without tokens are left out.
 
-    Rows without tokens are in no group.
+    A batch has at most ``batch_tokens`` tokens, padding included, or a single text.
 
-    >>> [group.tolist() for group in batches(np.array([3, 9, 0, 3, 4]), 8)]
+    >>> [rows.tolist() for rows in length_batches(np.array([3, 9, 0, 3, 4]), 8)]
     [[1], [4, 0], [3]]
     """
     order = np.argsort(-lengths, kind="stable")
@@ -29,15 +29,15 @@ def batches(lengths: Ints, budget: int) -> Iterator[Ints]:
     start = 0
     while start < order.size:
         longest = int(lengths[order[start]])
-        size = max(1, budget // longest)
+        size = max(1, batch_tokens // longest)
         yield order[start : start + size]
         start += size
 
 
-def take(split: Split, rows: Ints) -> tuple[NDArray[np.int32], Ints]:
-    """The tokens of some rows, one after the other, and their lengths."""
-    lengths = split.lengths[rows]
+def select_texts(texts: TokenizedTexts, rows: Ints) -> tuple[NDArray[np.int32], Ints]:
+    """Return the concatenated token ids of some of the texts, and their lengths."""
+    lengths = texts.lengths[rows]
     ends = np.cumsum(lengths)
-    # each token's place: where its row starts, and how far it stands behind that
-    places = np.arange(ends[-1]) + np.repeat(split.starts[rows] - (ends - lengths), lengths)
-    return split.ids[places], lengths
+    # the place of each token: where its text starts, plus its offset in the text
+    places = np.arange(ends[-1]) + np.repeat(texts.starts[rows] - (ends - lengths), lengths)
+    return texts.ids[places], lengths

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rejoinder.text.tokenizers.base import Tokenizer
+from rejoinder.text.tokenizers.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rejoinder.text.tokenizers.base import Codes, Ints, SpanTokenizer
+from rejoinder.text.tokenizers.tokenizer import Codes, Ints, SpanTokenizer
 
 _ENTITIES = (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rejoinder.errors import DataError, MissingExtra
-from rejoinder.text.tokenizers.base import Tokenizer
+from rejoinder.text.tokenizers.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor

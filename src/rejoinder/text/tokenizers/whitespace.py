@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rejoinder.text.tokenizers.base import Codes, Ints, SpanTokenizer
+from rejoinder.text.tokenizers.tokenizer import Codes, Ints, SpanTokenizer
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from importlib import metadata
 from typing import cast
 
 from rejoinder.errors import MissingExtra
-from rejoinder.text.tokenizers.base import Tokenizer
+from rejoinder.text.tokenizers.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)

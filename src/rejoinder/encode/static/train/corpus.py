@@ -1,7 +1,7 @@
-"""The texts that vectors are learnt from, as numbers of words.
+"""The training texts of word vectors, as word ids.
 
-Pairs say each turn once: a turn is the response to one and the utterance before another, and it
-may have many responses. All token numbers stay in memory (4 bytes a token), the texts do not.
+A file of pairs has a turn several times: as a response, and as the utterance before one or more
+other responses; it is read once. All word ids are kept in memory (4 bytes a token), texts are not.
 """
 
 from __future__ import annotations
@@ -14,37 +14,37 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.errors import DataError
-from rejoinder.io import JsonLines
+from rejoinder.files.jsonl import JsonLines
+from rejoinder.files.paths import is_file, open_regular
 from rejoinder.logs.pairs_file import open_pairs
 from rejoinder.progress import Progress
-from rejoinder.text.tokenizers.base import Tokenizer
+from rejoinder.text.tokenizers.tokenizer import Tokenizer
 from rejoinder.text.tokens import Tokens
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-AT_ONCE = 20_000
-"""Texts tokenized together."""
+BATCH_TEXTS = 20_000
+"""Texts that are tokenized together."""
 PARQUET = b"PAR1"
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts as numbers of words; text i is ``ids[starts[i]:starts[i + 1]]``.
+    """Texts as word ids; text i is ``ids[starts[i]:starts[i + 1]]``.
 
-    Words are numbered by frequency, the most frequent first. Rare ones are not among them, and
-    the words around such a one are neighbours.
+    Words are numbered by frequency, the most frequent first. Rare words are left out, so that the
+    words around them become neighbours.
     """
 
     ids: NDArray[np.int32]
     starts: NDArray[np.int64]
     words: list[str]
     counts: NDArray[np.int64]
-    """How often each word stands in the texts."""
+    """How often each word occurs in the texts."""
     texts: int
     tokens: int
-    """Of all words, rare ones among them."""
+    """Number of tokens, rare words included."""
     unsplit: int
     """Texts that the tokenizer could not split; they are left out."""
 
@@ -52,36 +52,36 @@ class Corpus:
     def of(
         cls, batches: Iterable[Sequence[str]], tokenizer: Tokenizer, lower: bool, min_count: int
     ) -> Corpus:
-        """Tokenize texts and number their words."""
-        number: dict[str, int] = {}
-        pieces: list[NDArray[np.int32]] = []
+        """Tokenize texts and number their words; rare words are left out."""
+        vocabulary: dict[str, int] = {}
+        ids: list[NDArray[np.int32]] = []
         lengths: list[NDArray[np.int64]] = []
         texts = unsplit = 0
         for batch in batches:
             cased = [text.lower() for text in batch] if lower else batch
-            found = Tokens.of(tokenizer, cased)
-            numbers = [number.setdefault(word, len(number)) for word in found.words]
+            tokens = Tokens.of(tokenizer, cased)
+            numbers = [vocabulary.setdefault(word, len(vocabulary)) for word in tokens.words]
             kept = np.ones(len(cased), bool)
-            kept[list(found.problems)] = False
-            pieces.append(
-                np.array(numbers, np.int32)[found.ids[np.repeat(kept, found.lengths)]]
+            kept[list(tokens.problems)] = False
+            ids.append(
+                np.array(numbers, np.int32)[tokens.ids[np.repeat(kept, tokens.lengths)]]
                 if numbers
                 else np.empty(0, np.int32)
             )
-            lengths.append(found.lengths[kept])
+            lengths.append(tokens.lengths[kept])
             texts += len(cased)
-            unsplit += len(found.problems)
-        ids = np.concatenate([np.empty(0, np.int32), *pieces])
-        return _pruned(ids, lengths, list(number), min_count, texts, unsplit)
+            unsplit += len(tokens.problems)
+        flat = np.concatenate([np.empty(0, np.int32), *ids])
+        return _without_rare_words(flat, lengths, list(vocabulary), min_count, texts, unsplit)
 
     def sentences(self) -> Iterator[list[str]]:
-        """The texts as lists of words."""
+        """Yield the texts as lists of words."""
         words = np.array(self.words, object)
         for begin, end in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True):
             yield words[self.ids[begin:end]].tolist()
 
 
-def _pruned(
+def _without_rare_words(
     ids: NDArray[np.int32],
     lengths: list[NDArray[np.int64]],
     words: list[str],
@@ -90,7 +90,7 @@ def _pruned(
     unsplit: int,
 ) -> Corpus:
     counts = np.bincount(ids, minlength=len(words))
-    # ties by the word itself, so that the order of files does not number words anew
+    # ties by the word itself, so that word ids do not depend on the order of the files
     ranked = sorted(range(len(words)), key=lambda i: (-counts[i], words[i]))
     kept = [i for i in ranked if counts[i] >= min_count]
     new = np.full(len(words), -1, np.int32)
@@ -99,7 +99,7 @@ def _pruned(
     inside = renumbered >= 0
     ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), *lengths]))
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(inside)])
-    starts = np.unique(before[ends])  # texts of which nothing is left are gone
+    starts = np.unique(before[ends])  # texts without any frequent word are dropped
     return Corpus(
         renumbered[inside],
         starts,
@@ -114,7 +114,7 @@ def _pruned(
 def read_texts(
     paths: Sequence[str], on_progress: Progress | None = None
 ) -> Iterator[Sequence[str]]:
-    """The texts of pairs (Parquet) and of plain files (a text a line), in batches."""
+    """Yield the texts of pairs (Parquet) and of plain files (a text per line), in batches."""
     sizes = [_size(path) for path in paths]
     for number, path in enumerate(paths):
         for share, texts in _pairs(path) if _is_parquet(path) else _lines(path):
@@ -124,22 +124,18 @@ def read_texts(
 
 
 def _size(path: str) -> int:
-    return Path(path).stat().st_size if Path(path).is_file() else 1
+    return Path(path).stat().st_size if is_file(path) else 1
 
 
 def _is_parquet(path: str) -> bool:
     if path == "-":
         return False
-    try:
-        with Path(path).open("rb") as stream:
-            return stream.read(4) == PARQUET
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise DataError(f"cannot be read: {reason}", path=path) from None
+    with open_regular(path) as stream:
+        return stream.read(4) == PARQUET
 
 
 def _lines(path: str) -> Iterator[tuple[float, Sequence[str]]]:
-    """Texts with the share of the file that has been read."""
+    """Yield the lines of a file in batches, each with the fraction of the file that was read."""
     source = JsonLines(path)
     batch: list[str] = []
     for number, line in source:
@@ -149,7 +145,7 @@ def _lines(path: str) -> Iterator[tuple[float, Sequence[str]]]:
             raise source.wrong(
                 number, "the line is not UTF-8; convert the file, for example with iconv -t UTF-8"
             ) from None
-        if len(batch) == AT_ONCE:
+        if len(batch) == BATCH_TEXTS:
             yield source.fraction or 0.0, batch
             batch = []
     if batch:
@@ -157,12 +153,13 @@ def _lines(path: str) -> Iterator[tuple[float, Sequence[str]]]:
 
 
 def _pairs(path: str) -> Iterator[tuple[float, Sequence[str]]]:
+    """Yield the turns of a file of pairs, each turn once, as :func:`_lines` does."""
     with open_pairs(path, ["utterance", "response"]) as file:
         import pyarrow as pa
 
-        first = _said_first(file)
+        first = _first_mentions(file)
         done = 0
-        for batch in file.iter_batches(AT_ONCE, columns=["utterance", "response"]):
+        for batch in file.iter_batches(BATCH_TEXTS, columns=["utterance", "response"]):
             utterances = batch.column("utterance").filter(
                 pa.array(first[done : done + batch.num_rows])
             )
@@ -171,17 +168,16 @@ def _pairs(path: str) -> Iterator[tuple[float, Sequence[str]]]:
             yield done / len(first), [text for text in texts if text]
 
 
-def _said_first(file: pq.ParquetFile) -> NDArray[np.bool_]:
-    """Which rows have an utterance that stands in no other place: neither as the utterance of an
-    earlier row nor as the response of any."""
+def _first_mentions(file: pq.ParquetFile) -> NDArray[np.bool_]:
+    """Return the rows whose utterance is neither that of an earlier row nor a response."""
     import pyarrow.compute as pc
 
     columns = file.schema_arrow.names
     first = np.ones(file.metadata.num_rows, bool)
     if "utterance_id" not in columns:
         return first
-    wanted = [name for name in ("utterance_id", "response_id") if name in columns]
-    table = file.read(columns=wanted)
+    present = [name for name in ("utterance_id", "response_id") if name in columns]
+    table = file.read(columns=present)
     ids = table.column("utterance_id").combine_chunks()
     codes = ids.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     first[:] = False

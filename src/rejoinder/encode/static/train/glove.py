@@ -1,16 +1,21 @@
-"""GloVe (Pennington, Socher and Manning 2014): word vectors from counts of words near each other.
+"""GloVe (Pennington, Socher and Manning 2014): word vectors from co-occurrence counts.
 
-X[i, j] is how often word j stands within the window of word i, each time with weight 1/distance.
-Learnt are w, w̃, b and b̃ such that
+X[i, j] is how often word j occurs within the window of word i, each time with weight 1/distance.
+w, w̃, b and b̃ minimise
 
     J = Σ f(X[i, j]) · (w[i]·w̃[j] + b[i] + b̃[j] - log X[i, j])²,   f(x) = min(1, (x / x_max)^alpha)
 
-over all X[i, j] > 0 is small, by AdaGrad; the result is w + w̃. Start, step and accumulated squares
-are those of the authors' program.
+over all X[i, j] > 0, by AdaGrad; the result is w + w̃. Initial values, step size and accumulated
+squares are those of the authors' program.
 
-The same seed gives the same bits whatever the number of threads. Words are dealt into blocks;
-entries of two blocks are trained by one thread while no other thread touches either (as in Gemulla
-et al. 2011), and the order of all that depends on the texts and the seed only.
+The same seed gives the same bits whatever the number of threads. Words are assigned to blocks;
+entries of two blocks are trained by one thread while no other thread uses either block (as in
+Gemulla et al. 2011), and the order depends only on the texts and the seed.
+
+Why not a library: gensim has no GloVe. glove-python and its forks update vectors from several
+threads without locks ("asynchronous stochastic gradient descent"), so two runs differ, and are
+no longer maintained; glovpy downloads and compiles the authors' C program at its first
+import, which updates without locks as well. A seed must give the same evaluator on any machine.
 """
 
 from __future__ import annotations
@@ -29,15 +34,15 @@ Floats = NDArray[np.float32]
 Numbers = NDArray[np.int32]
 
 FEW_BLOCKS, MANY_BLOCKS = 16, 64
-"""Half as many threads have work at a time; but between rounds they wait for each other, so that
-few counts are dealt into few blocks."""
+"""Half as many threads can work at a time; but they wait for each other between rounds, so that
+few counts are assigned to few blocks."""
 MANY = 4_000_000
-"""Counts that are worth many blocks."""
+"""Number of counts from which on there are many blocks."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """The upper triangle of X, which is symmetric: ``rows <= columns``, in this order."""
+    """The upper triangle of the symmetric X: ``rows <= columns``, sorted by both."""
 
     rows: Numbers
     columns: Numbers
@@ -46,18 +51,18 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class Glove:
-    """The settings; the defaults are the authors', with ``x_max`` for millions of tokens."""
+    """Hyperparameters; the defaults are the authors', with ``x_max`` for millions of tokens."""
 
     dimensions: int = 100
     window: int = 10
     epochs: int = 25
-    rate: float = 0.05
+    learning_rate: float = 0.05
     x_max: float = 10.0
     alpha: float = 0.75
     seed: int = 0
 
     def count(self, ids: Numbers, starts: NDArray[np.int64], threads: int = 1) -> Counts:
-        """Count neighbours, within texts only."""
+        """Count co-occurrences, within texts only."""
         from rejoinder.kernels.glove import count_neighbours
 
         def part(number: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -78,7 +83,7 @@ class Glove:
         threads: int = 1,
         on_progress: Progress | None = None,
     ) -> GloveResult:
-        """Learn vectors from counts."""
+        """Train vectors on counts."""
         rng = np.random.default_rng(self.seed)
         state = _State.new(vocabulary, self.dimensions, rng)
         entries = self._entries(counts, rng)
@@ -86,19 +91,22 @@ class Glove:
         with ThreadPoolExecutor(threads) as pool:
             for epoch in range(self.epochs):
                 rounds = [entries.rounds[i] for i in rng.permutation(len(entries.rounds))]
-                if threads == 1:  # nobody to wait for between rounds
+                if threads == 1:  # no need to wait between rounds
                     rounds = [list(chain(*rounds))]
-                terms = [_run(pool, threads, games, entries, state, self.rate) for games in rounds]
-                # in the same order, whoever computed them
+                terms = [
+                    _run(pool, threads, groups, entries, state, self.learning_rate)
+                    for groups in rounds
+                ]
+                # summed in the same order, whichever thread computed them
                 losses.append(float(sum(loss for _, loss in sorted(chain(*terms)))))
                 if on_progress is not None:
                     on_progress(epoch + 1, self.epochs)
         if not np.isfinite(state.values).all():
-            raise DataError("the vectors diverged: choose a smaller rate")
+            raise DataError("the vectors diverged: choose a smaller learning_rate")
         return GloveResult(state.values, losses)
 
     def loss(self, counts: Counts, result: GloveResult) -> float:
-        """J, as published."""
+        """Return J as published."""
         from rejoinder.kernels.glove import objective
 
         weights, logs = self._targets(counts)
@@ -109,14 +117,14 @@ class Glove:
         return weights.astype(np.float32), np.log(counts.values).astype(np.float32)
 
     def _entries(self, counts: Counts, rng: np.random.Generator) -> _Entries:
-        """All entries, those of the same two blocks together, in random order among each other."""
+        """Return all entries, grouped by their two blocks, in random order within a group."""
         weights, logs = self._targets(counts)
         blocks = MANY_BLOCKS if len(counts.rows) >= MANY else FEW_BLOCKS
         mixed = rng.permutation(len(counts.rows))
         places = np.sort([counts.rows[mixed] % blocks, counts.columns[mixed] % blocks], axis=0)
-        games = (places[0] * blocks + places[1]).astype(np.int16)
-        order = mixed[np.argsort(games, kind="stable")]
-        sizes = np.bincount(games, minlength=blocks**2)
+        groups = (places[0] * blocks + places[1]).astype(np.int16)
+        order = mixed[np.argsort(groups, kind="stable")]
+        sizes = np.bincount(groups, minlength=blocks**2)
         return _Entries(
             counts.rows[order],
             counts.columns[order],
@@ -129,15 +137,16 @@ class Glove:
 
 @dataclass(frozen=True)
 class GloveResult:
-    """What was learnt: [words, 2, dimensions + 1], w and w̃, each with its bias at the end."""
+    """The trained parameters."""
 
     parameters: Floats
+    """[words, 2, dimensions + 1]: w and w̃, each with its bias at the end"""
     losses: list[float] = field(default_factory=list)
-    """J after each epoch, each term taken just before its entry was trained."""
+    """J of each epoch; each term is computed just before its entry is trained."""
 
     @property
     def vectors(self) -> Floats:
-        """w + w̃, as the paper has it."""
+        """[words, dimensions] w + w̃, as in the paper."""
         return self.parameters[:, 0, :-1] + self.parameters[:, 1, :-1]
 
 
@@ -148,9 +157,9 @@ class _Entries:
     weights: Floats
     logs: Floats
     bounds: NDArray[np.int64]
-    """The entries of a game are those from ``bounds[game]`` to the next."""
+    """The entries of a group are those from ``bounds[group]`` to the next."""
     rounds: list[list[int]]
-    """Games of which no two touch the same block."""
+    """Groups that can be trained in parallel: no two of them use the same block."""
 
 
 @dataclass(frozen=True)
@@ -168,14 +177,16 @@ class _State:
 
 
 def tournament(players: int) -> list[list[int]]:
-    """Rounds in which all blocks meet all others once, each in one game a round; and a round in
-    which each meets itself. The game of a <= b is the number a * players + b."""
+    """Return a round-robin tournament of blocks, and before it a round of each with itself.
+
+    In a round, each block is in one group; the group of blocks a <= b is a * players + b.
+    """
     rounds = [[a * players + a for a in range(players)]]
     circle = list(range(1, players))
     for _ in range(players - 1):
         ring = [0, *circle]
-        games = [sorted((ring[i], ring[-1 - i])) for i in range(players // 2)]
-        rounds.append([a * players + b for a, b in games])
+        groups = [sorted((ring[i], ring[-1 - i])) for i in range(players // 2)]
+        rounds.append([a * players + b for a, b in groups])
         circle = circle[1:] + circle[:1]
     return rounds
 
@@ -183,12 +194,12 @@ def tournament(players: int) -> list[list[int]]:
 def _run(
     pool: ThreadPoolExecutor,
     threads: int,
-    games: list[int],
+    groups: list[int],
     entries: _Entries,
     state: _State,
-    rate: float,
+    learning_rate: float,
 ) -> list[tuple[int, float]]:
-    """Train the entries of one round; who does what changes nothing, only how long it takes."""
+    """Train the groups of one round; the assignment to threads affects only the time it takes."""
     from rejoinder.kernels.glove import train_groups
 
     def work(numbers: list[int]) -> NDArray[np.float64]:
@@ -201,22 +212,22 @@ def _run(
             entries.logs,
             state.values,
             state.squares,
-            rate,
+            learning_rate,
         )
 
-    shares = _shares(games, entries.bounds, threads)
+    shares = _shares(groups, entries.bounds, threads)
     return list(zip(chain(*shares), chain(*pool.map(work, shares)), strict=True))
 
 
-def _shares(games: list[int], bounds: NDArray[np.int64], threads: int) -> list[list[int]]:
-    """Games dealt to threads, the largest first, each to who has least."""
+def _shares(groups: list[int], bounds: NDArray[np.int64], threads: int) -> list[list[int]]:
+    """Assign groups to threads: the largest first, each to the thread with the fewest entries."""
     if threads == 1:
-        return [games]
-    sizes = {game: int(bounds[game + 1] - bounds[game]) for game in games}
+        return [groups]
+    sizes = {group: int(bounds[group + 1] - bounds[group]) for group in groups}
     shares: list[list[int]] = [[] for _ in range(threads)]
     loads = [0] * threads
-    for game in sorted(games, key=lambda g: -sizes[g]):
+    for group in sorted(groups, key=lambda g: -sizes[g]):
         least = loads.index(min(loads))
-        shares[least].append(game)
-        loads[least] += sizes[game]
+        shares[least].append(group)
+        loads[least] += sizes[group]
     return [share for share in shares if share]

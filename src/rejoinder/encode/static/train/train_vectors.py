@@ -1,9 +1,9 @@
-"""From texts to a folder of vectors: what ``rejoinder train vectors`` does."""
+"""Train word vectors on texts and write them as a folder (``rejoinder train vectors``)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.encode.static.folder import Batch, check_target, new_folder
-from rejoinder.encode.static.manifest import Subwords
-from rejoinder.encode.static.train import gensim
+from rejoinder.encode.static.train import gensim_models
 from rejoinder.encode.static.train.corpus import Corpus, read_texts
 from rejoinder.encode.static.train.glove import Glove
+from rejoinder.encode.static.vectors_folder import (
+    Batch,
+    check_vectors_target,
+    new_vectors_folder,
+)
+from rejoinder.encode.static.vectors_manifest import Subwords
 from rejoinder.errors import DataError, UsageError
 from rejoinder.progress import Progress
 from rejoinder.registry import TOKENIZERS
-from rejoinder.text.tokenizers.base import Tokenizer
+from rejoinder.text.tokenizers.tokenizer import Tokenizer
 
 Floats = NDArray[np.float32]
 
@@ -30,7 +34,7 @@ EPOCHS = {"glove": 25, "word2vec": 5, "fasttext": 5}
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What decides the vectors; None stands for the method's own default."""
+    """Settings that determine the vectors; None stands for the default of the method."""
 
     method: str = "glove"
     dimensions: int = 100
@@ -41,11 +45,12 @@ class Settings:
     lower: bool = True
     seed: int = 0
     x_max: float = 10.0
-    """GloVe: counts from here on have full weight."""
+    """GloVe: co-occurrence counts from this on have full weight."""
     buckets: int = 200_000
-    """fastText: how many places the n-grams share."""
+    """fastText: number of buckets for character n-grams."""
 
     def completed(self) -> Settings:
+        """Return the settings with the defaults of the method filled in."""
         if self.method not in METHODS:
             raise UsageError(f"unknown method '{self.method}': choose {', '.join(METHODS)}")
         return replace(
@@ -54,16 +59,16 @@ class Settings:
             epochs=self.epochs or EPOCHS[self.method],
         )
 
-    def told(self) -> dict[str, Any]:
-        """Without what another method would use."""
-        foreign = {"glove": ("buckets",), "word2vec": ("buckets", "x_max"), "fasttext": ("x_max",)}
-        return {k: v for k, v in asdict(self).items() if k not in foreign[self.method]}
+    def used(self) -> dict[str, Any]:
+        """Return the settings that the method uses."""
+        unused = {"glove": ("buckets",), "word2vec": ("buckets", "x_max"), "fasttext": ("x_max",)}
+        return {k: v for k, v in asdict(self).items() if k not in unused[self.method]}
 
 
 def read_corpus(
     paths: Sequence[str], settings: Settings, on_progress: Progress | None = None
 ) -> Corpus:
-    """Read and tokenize texts; complains if there is nothing to learn from them."""
+    """Read and tokenize texts; DataError if nothing can be learnt from them."""
     tokenizer: Tokenizer = TOKENIZERS.make(settings.tok)
     texts = read_texts(paths, on_progress)
     corpus = Corpus.of(texts, tokenizer, settings.lower, settings.min_count)
@@ -77,52 +82,56 @@ def train_vectors(
     settings: Settings,
     *,
     inputs: Sequence[str],
+    languages: Collection[str] = (),
     threads: int = 1,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Learn vectors from texts and write them as a folder; an account of it."""
-    check_target(output)
+    """Train vectors on a corpus and write them as a folder; return a summary of the training.
+
+    ``languages`` are the ISO 639-1 codes of the texts, if they are known.
+    """
+    check_vectors_target(output)
     started = time.perf_counter()
-    learnt = _learn(corpus, settings.completed(), threads, on_progress)
+    trained = _train(corpus, settings.completed(), threads, on_progress)
     seconds = time.perf_counter() - started
     tok = TOKENIZERS.make(settings.tok).signature()
-    account = {
-        "training": {**settings.completed().told(), "tok": tok, "inputs": list(inputs)},
+    summary = {
+        "training": {**settings.completed().used(), "tok": tok, "inputs": list(inputs)},
         "texts": corpus.texts,
         "texts_not_split": corpus.unsplit,
         "tokens": corpus.tokens,
         "tokens_of_words": len(corpus.ids),
-        **learnt.account,
+        **trained.summary,
     }
-    with new_folder(output, ", ".join(inputs)) as writer:
-        if learnt.buckets is not None:
-            size = Subwords(gensim.SHORTEST, gensim.LONGEST, len(learnt.buckets))
-            writer.add_subwords(size, iter([learnt.buckets]))
+    with new_vectors_folder(output, ", ".join(inputs)) as writer:
+        if trained.buckets is not None:
+            size = Subwords(gensim_models.MIN_N, gensim_models.MAX_N, len(trained.buckets))
+            writer.add_subwords(size, iter([trained.buckets]))
         encoded = [word.encode("utf-8", "surrogatepass") for word in corpus.words]
-        writer.add(Batch(encoded, learnt.vectors))
+        writer.add(Batch(encoded, trained.vectors))
         writer.add_counts(corpus.counts)
-        manifest = writer.finish(account)
+        manifest = writer.finish(summary, languages)
     return {
         "output": str(output),
         "digest": manifest.digest,
         "words": manifest.words,
         "dimensions": manifest.dimensions,
-        **account,
+        **summary,
         "threads": threads,
         "seconds": seconds,
     }
 
 
 @dataclass(frozen=True)
-class _Learnt:
+class _Trained:
     vectors: Floats
     buckets: Floats | None
-    account: dict[str, Any]
+    summary: dict[str, Any]
 
 
-def _learn(
+def _train(
     corpus: Corpus, settings: Settings, threads: int, on_progress: Progress | None
-) -> _Learnt:
+) -> _Trained:
     assert settings.window is not None and settings.epochs is not None
     shared: dict[str, Any] = {
         "dimensions": settings.dimensions,
@@ -135,14 +144,14 @@ def _learn(
         counts = glove.count(corpus.ids, corpus.starts, threads)
         result = glove.train(counts, len(corpus.words), threads, on_progress)
         entries = 2 * len(counts.rows) - int((counts.rows == counts.columns).sum())
-        return _Learnt(result.vectors, None, {"entries": entries, "losses": result.losses})
+        return _Trained(result.vectors, None, {"entries": entries, "losses": result.losses})
     if settings.method == "word2vec":
-        vectors = gensim.word2vec(corpus, **shared, threads=threads, on_progress=on_progress)
-        return _Learnt(vectors, None, {})
-    vectors, buckets = gensim.fasttext(
+        vectors = gensim_models.word2vec(corpus, **shared, threads=threads, on_progress=on_progress)
+        return _Trained(vectors, None, {})
+    vectors, buckets = gensim_models.fasttext(
         corpus, **shared, threads=threads, buckets=settings.buckets, on_progress=on_progress
     )
-    return _Learnt(vectors, buckets, {})
+    return _Trained(vectors, buckets, {})
 
 
 def _check(corpus: Corpus, settings: Settings, inputs: str) -> None:
@@ -156,7 +165,7 @@ def _check(corpus: Corpus, settings: Settings, inputs: str) -> None:
         )
     if len(corpus.words) < 2 or len(corpus.starts) - 1 == len(corpus.ids):
         raise DataError(
-            f"no two words that stand at least {settings.min_count} times are neighbours;"
+            f"no two words that occur {settings.min_count} times or more are neighbours;"
             " give more texts or a smaller --min-count",
             path=inputs,
         )

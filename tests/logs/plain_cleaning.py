@@ -136,13 +136,13 @@ def runs(most: int) -> regex.Pattern[str]:
 
 
 def letters(text: str, cleaning: Cleaning) -> str:
-    return runs(cleaning.letters).sub(lambda match: match[1] * cleaning.letters, text)
+    return runs(cleaning.max_letter_run).sub(lambda match: match[1] * cleaning.max_letter_run, text)
 
 
 def words(text: str, cleaning: Cleaning) -> str:
     found = list(WORD.finditer(text))
     tokens = [match[0] for match in found]
-    most, pieces, copied, at = cleaning.words, [], 0, 0
+    most, pieces, copied, at = cleaning.max_word_run, [], 0, 0
     while len(set(tokens)) < len(tokens) and at < len(tokens):
         step = 1
         for size in range(1, min(10, (len(tokens) - at) // (most + 1)) + 1):
@@ -245,7 +245,7 @@ def removed_by(text: str, label: str | None, client: str | None, cleaning: Clean
             if cleaning.classifier and another_language(text, plain_code(cleaning.language)):
                 return name
         elif name == "short":
-            if len(text) < cleaning.shortest:
+            if len(text) < cleaning.min_characters:
                 return name
         elif name == "script":
             unmasked = text.replace("<email>", "").replace("<phone>", "")

@@ -20,11 +20,18 @@ from plain_cleaning import clean_plain
 
 from rejoinder.errors import MissingExtra, UsageError
 from rejoinder.logs.clean import CHANGING, FILTERS, REMOVING, Cleaning
-from rejoinder.logs.filters import speech
-from rejoinder.logs.filters.characters import scripts
 from rejoinder.logs.schema import CLEANED, POSTS
+from rejoinder.text import identify
+from rejoinder.text.scripts import scripts_of
 
-REQUIRED = {"source": "s", "line": 1, "kind": "posts", "retweet": False, "mention": False}
+REQUIRED = {
+    "source": "s",
+    "line": 1,
+    "kind": "posts",
+    "retweet": False,
+    "mention": False,
+    "learn": True,
+}
 
 
 def posts(texts: Sequence[str], **columns: Sequence[Any]) -> pa.RecordBatch:
@@ -217,16 +224,16 @@ def test_filters_are_a_contract() -> None:
     assert usual.filters == tuple(name for name in FILTERS if name != "hashtags")
     assert usual == Cleaning(language="ja")
     assert Cleaning.for_language("ja", on=["hashtags"]).filters == FILTERS
-    assert Cleaning.for_language("zh-Hant").shortest == 3
-    assert Cleaning.for_language("pt_BR", letters=2).letters == 2
+    assert Cleaning.for_language("zh-Hant").min_characters == 3
+    assert Cleaning.for_language("pt_BR", max_letter_run=2).max_letter_run == 2
     assert pickle.loads(pickle.dumps(usual)) == usual
 
 
 def test_parameters() -> None:
-    assert clean(["sooo"], only("letters", letters=1))[0][0] == "so"
-    assert clean(["no no no no"], only("words", words=1))[0][0] == "no"
-    assert clean(["no no no no"], only("words", words=3))[0][0] == "no no no"
-    assert clean(["hey"], only("short", shortest=3))[0][2] is None
+    assert clean(["sooo"], only("letters", max_letter_run=1))[0][0] == "so"
+    assert clean(["no no no no"], only("words", max_word_run=1))[0][0] == "no"
+    assert clean(["no no no no"], only("words", max_word_run=3))[0][0] == "no no no"
+    assert clean(["hey"], only("short", min_characters=3))[0][2] is None
     assert clean(["да ok"], only("script", script_share=0.5))[0][2] is None
     mine = only("bot-client", clients=("^my.*feed$",))
     assert [r[2] for r in clean(["a", "b"], mine, client=["My new FEED", "a bot"])] == [
@@ -241,7 +248,9 @@ def test_wrong_settings_are_told_all_at_once() -> None:
     assert len(caught.value.messages) == 3
     assert "did you mean 'urls'" in str(caught.value)
     with pytest.raises(UsageError) as caught:
-        Cleaning.for_language("en", letters=0, words=0, script_share=2.0, clients=("(",))
+        Cleaning.for_language(
+            "en", max_letter_run=0, max_word_run=0, script_share=2.0, clients=("(",)
+        )
     assert len(caught.value.messages) == 4
     with pytest.raises(UsageError, match="in this order: urls, users"):
         Cleaning(language="en", filters=("users", "urls"))
@@ -252,12 +261,12 @@ def test_wrong_settings_are_told_all_at_once() -> None:
 
 
 def test_a_missing_classifier_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    speech.classifier.cache_clear()
+    identify.classifier.cache_clear()
     monkeypatch.setitem(sys.modules, "pycld2", None)
     with pytest.raises(MissingExtra, match=re.escape("pip install pycld2")):
         Cleaning.for_language("en").apply(posts(["hello there"]))
     assert clean(["hello there"], Cleaning.for_language("en", classifier=False))[0][2] is None
-    speech.classifier.cache_clear()
+    identify.classifier.cache_clear()
 
 
 def test_rejected_records_stay() -> None:
@@ -286,7 +295,7 @@ def test_empty_batches_and_other_string_types() -> None:
 
 def test_every_language_has_a_script() -> None:
     for code in ("ja", "en", "xh", "sr", "ka", "am", "bo", "yi", "ug", "iu", "pa"):
-        assert all(regex.compile(rf"\p{{Script={name}}}") for name in scripts(code))
+        assert all(regex.compile(rf"\p{{Script={name}}}") for name in scripts_of(code))
         assert Cleaning.for_language(code, classifier=False).apply(posts(["hello there"]))
 
 
@@ -332,9 +341,9 @@ def cleanings(draw: st.DrawFn, classifier: bool = True) -> Cleaning:
         draw(LANGUAGES),
         off=draw(st.sets(st.sampled_from([n for n in FILTERS if n != "hashtags"]), max_size=3)),
         on=draw(st.sampled_from(((), ("hashtags",)))),
-        letters=draw(st.integers(1, 4)),
-        words=draw(st.integers(1, 3)),
-        shortest=draw(st.integers(0, 8)),
+        max_letter_run=draw(st.integers(1, 4)),
+        max_word_run=draw(st.integers(1, 3)),
+        min_characters=draw(st.integers(0, 8)),
         script_share=draw(st.sampled_from((0.0, 0.5, 0.6, 1.0))),
         classifier=classifier and draw(st.booleans()),
     )

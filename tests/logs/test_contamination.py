@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.datasets import load
 from rejoinder.errors import DataError
 from rejoinder.logs.contamination import Fingerprint, MarkLeaks, last_turns, normalise
+from rejoinder.testsets import load
 
 
 def leaks(data: Path) -> Fingerprint:

@@ -15,7 +15,7 @@ def test_contexts_of_threads_that_part_have_names_of_their_own(tmp_path: Path) -
     rows = [row | {"response": text, "turn": turn} for text, turn in [("a", 1), ("b", 1), ("c", 2)]]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "pairs.parquet")
     name = str(tmp_path / "pairs.parquet")
-    drawn = draw_pairs(name, split="test", count=9, words=0, seed=0)
+    drawn = draw_pairs(name, split="test", count=9, min_words=0, seed=0)
     assert [(item.id, item.response) for item in drawn.items()] == [
         ("d-1:human", "a"),
         ("d-1-2:human", "b"),

@@ -13,10 +13,10 @@ import pytest
 from archive import Truth, make_archive, reject_kind
 
 from rejoinder.errors import DataError
+from rejoinder.logs.bot_filters import BotFilters
 from rejoinder.logs.clean import Cleaning
 from rejoinder.logs.pipeline import Settings, make_pairs
 from rejoinder.logs.schema import PAIRS
-from rejoinder.logs.sift import Sifting
 from rejoinder.logs.split import Split
 from rejoinder.logs.threads import Threads
 from rejoinder.registry import READERS
@@ -106,21 +106,21 @@ def test_filters_can_be_switched_off(tmp_path: Path) -> None:
     archive = tmp_path / "archive.jsonl"
     truth = make_archive(archive, 3000, seed=3, rate_bots=1)
     cleaning = Cleaning.for_language("en", off=["short", "language"])
-    sifting = Sifting(off=("bot-rate", "duplicate"))
+    bot_filters = BotFilters(off=("bot-rate", "duplicate"))
     account = make_pairs(
         [str(archive)],
         tmp_path / "p.parquet",
-        settings("twitter", cleaning=cleaning, sifting=sifting),
+        settings("twitter", cleaning=cleaning, bot_filters=bot_filters),
     )
     assert not {"short", "language", "bot-rate", "duplicate"} & set(account.removed)
     assert account.removed["repeated-id"] == truth.counts["removed:repeated-id"]
-    nothing = Sifting(off=Sifting.names)
+    nothing = BotFilters(off=BotFilters.names)
     account = make_pairs(
         [str(archive)],
         tmp_path / "q.parquet",
-        settings("twitter", cleaning=cleaning, sifting=nothing),
+        settings("twitter", cleaning=cleaning, bot_filters=nothing),
     )
-    assert not set(Sifting.names) & set(account.removed)
+    assert not set(BotFilters.names) & set(account.removed)
 
 
 def messages(path: Path, *lines: tuple[str, str, str, str]) -> Path:
@@ -311,11 +311,78 @@ def test_deleted_posts_are_counted_and_no_fault(tmp_path: Path) -> None:
 
 def test_nothing_readable_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_bytes(b"")
-    (tmp_path / "wrong.jsonl").write_bytes(b"hello\nworld\n")
-    for name, bad in (("empty.jsonl", "0"), ("wrong.jsonl", "2")):
-        with pytest.raises(DataError, match=rf"{name}: there is no post in it \({bad} bad records"):
-            make_pairs([str(tmp_path / name)], tmp_path / "p.parquet", settings("twitter"))
-        assert not (tmp_path / "p.parquet").exists()
+    with pytest.raises(DataError, match=r"empty\.jsonl: there is no post in it; is --format right"):
+        make_pairs([str(tmp_path / "empty.jsonl")], tmp_path / "p.parquet", settings("twitter"))
+    assert {path.name for path in tmp_path.iterdir()} == {"empty.jsonl"}
+
+
+def test_a_wrong_format_names_the_first_bad_record_and_writes_rejects(tmp_path: Path) -> None:
+    (tmp_path / "wrong.jsonl").write_bytes(b"\nhello\nworld\n")
+    complaint = r"wrong\.jsonl:2: broken JSON .*; none of the 2 records can be read: is --format"
+    with pytest.raises(DataError, match=complaint):
+        make_pairs([str(tmp_path / "wrong.jsonl")], tmp_path / "p.parquet", settings("twitter"))
+    assert {path.name for path in tmp_path.iterdir()} == {"wrong.jsonl", "p.rejects.jsonl"}
+    rejects = (tmp_path / "p.rejects.jsonl").read_text().splitlines()
+    assert [json.loads(line)["record"] for line in rejects] == ["hello", "world"]
+
+
+def chat_log(path: Path) -> str:
+    """Two conversations of four turns each: user, assistant, user, assistant."""
+    said = ["how are you today", "I am an assistant", "nice to hear that", "thank you very much"]
+    roles = ["user", "assistant"] * 2
+    messages = [{"role": r, "content": t} for r, t in zip(roles, said, strict=True)]
+    path.write_text("".join(json.dumps({"messages": messages}) + "\n" for _ in range(2)))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("spec", "responses", "not_learned"),
+    [
+        ("chat", ["nice to hear that"], 4),
+        ("chat(learn_from=assistant)", ["I am an assistant", "thank you very much"], 2),
+        (
+            "chat(learn_from=all)",
+            ["I am an assistant", "nice to hear that", "thank you very much"],
+            0,
+        ),
+    ],
+)
+def test_only_the_chosen_role_is_learnt_from(
+    tmp_path: Path, spec: str, responses: list[str], not_learned: int
+) -> None:
+    log = chat_log(tmp_path / "chat.jsonl")
+    report = make_pairs([log], tmp_path / "p.parquet", settings(spec))
+    assert sorted(str(row["response"]) for row in rows(tmp_path / "p.parquet")) == sorted(
+        2 * responses
+    )
+    assert (report.pairs, report.not_learned) == (2 * len(responses), not_learned)
+    # the other role is still context
+    longest = max(rows(tmp_path / "p.parquet"), key=lambda row: row["turn"])  # type: ignore[arg-type,return-value]
+    assert longest["utterance"] in ("I am an assistant", "nice to hear that")
+    assert longest["context"][0] == "how are you today"  # type: ignore[index]
+
+
+def test_a_log_in_which_the_role_never_replies_is_refused_with_advice(tmp_path: Path) -> None:
+    said = [
+        {"role": "user", "content": "how are you"},
+        {"role": "assistant", "content": "fine yes"},
+    ]
+    (tmp_path / "chat.jsonl").write_text(json.dumps({"messages": said}) + "\n")
+    with pytest.raises(DataError, match=r"chat\.jsonl: all 1 replies .*--learn-from assistant"):
+        make_pairs([str(tmp_path / "chat.jsonl")], tmp_path / "p.parquet", settings("chat"))
+    assert {path.name for path in tmp_path.iterdir()} == {"chat.jsonl"}
+
+
+def test_a_split_by_time_with_time_zones_is_in_utc() -> None:
+    from datetime import datetime
+
+    dates = ("2020-01-01T08:00:00+09:00", "2020-01-02")
+    split = Split(dates=tuple(map(datetime.fromisoformat, dates)))
+    assert split.dates == (datetime(2019, 12, 31, 23), datetime(2020, 1, 2))
+    for edge in ("9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:00"):
+        with pytest.raises(ValueError, match="not between the years 1 and 9999 in UTC"):
+            Split(dates=(datetime.fromisoformat(edge),))
+    assert "TIMESTAMP '0001-01-01 00:00:00'" in Split(dates=(datetime(1, 1, 1),)).sql("t")
 
 
 def test_same_inputs_same_bytes(tmp_path: Path) -> None:

@@ -19,11 +19,11 @@ from archive import make_archive, reject_kind
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rejoinder.errors import DataError
-from rejoinder.logs.read import LONGEST_TEXT, ROWS, read_chunk
+from rejoinder.errors import DataError, UsageError
+from rejoinder.logs.read import BATCH_ROWS, MAX_CHARACTERS, read_chunk
 from rejoinder.logs.readers import lines as lines_module
-from rejoinder.logs.readers.base import DELETED, Chunk, Reader, Turn, dialogue
 from rejoinder.logs.readers.lines import Lines, cut
+from rejoinder.logs.readers.reader import DELETED, Chunk, Reader, Turn, dialogue, make_reader
 from rejoinder.logs.readers.times import BadTime, microseconds
 from rejoinder.logs.schema import POSTS
 from rejoinder.registry import READERS
@@ -37,7 +37,7 @@ def rows(reader: Reader, path: Path | str, size: int = 2**25, salt: bytes = SALT
     for chunk in reader.chunk(str(path), size):
         for batch in read_chunk(reader, chunk, salt):
             assert batch.schema.equals(POSTS)
-            assert batch.num_rows <= ROWS
+            assert batch.num_rows <= BATCH_ROWS
             found += batch.to_pylist()
     return found
 
@@ -198,10 +198,10 @@ BAD: list[tuple[str, Any, str]] = [
     ("twitter", V1 | {"user": {}}, "missing: user or author_id"),
     ("twitter", without(V2, "author_id"), "missing: user or author_id"),
     ("twitter", without(V2, "created_at"), "missing: created_at"),
-    ("twitter", V2 | {"created_at": "2017-02-30"}, "time: '2017-02-30' is no time"),
+    ("twitter", V2 | {"created_at": "2017-02-30"}, "time: '2017-02-30' is not a time"),
     ("twitter", V2 | {"text": 5}, "text: expected text or null, got a whole number"),
     ("twitter", V1 | {"in_reply_to_status_id_str": V1["id_str"]}, "answers itself"),
-    ("twitter", V2 | {"text": "a" * (LONGEST_TEXT + 1)}, "100,001 characters"),
+    ("twitter", V2 | {"text": "a" * (MAX_CHARACTERS + 1)}, "100,001 characters"),
     ("twitter", {"delete": {"status": {"id": 1}}}, DELETED),
     ("twitter", b'{"id": 1, "text": "cut o', "broken JSON"),
     ("twitter", b'{"id": "1", "text": "lone \\ud800"}', "broken JSON"),
@@ -218,7 +218,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("messages", {"speaker": "a", "text": "hi"}, "missing: dialogue_id"),
     ("messages", {"dialogue_id": 1, "text": "hi"}, "missing: speaker"),
     ("messages", {"dialogue_id": 1, "speaker": "a"}, "missing: text"),
-    ("messages", {"dialogue_id": 1, "speaker": "a", "text": "hi", "time": "x"}, "is no time"),
+    ("messages", {"dialogue_id": 1, "speaker": "a", "text": "hi", "time": "x"}, "is not a time"),
     ("chat", {"id": 1}, "missing: messages"),
     ("chat", {"messages": []}, "no turn with text"),
     ("chat", {"messages": [{"role": "system", "content": "be nice"}]}, "no turn with text"),
@@ -228,7 +228,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("dailydialog", "no end of an utterance", "no __eou__"),
     ("dailydialog", "__eou__ __eou__", "no turn with text"),
     ("self-dialogue", {"turns": ["a"]}, "missing: worker"),
-    ("self-dialogue", {"worker": "w", "turns": ["a"], "submitted": "soon"}, "is no time"),
+    ("self-dialogue", {"worker": "w", "turns": ["a"], "submitted": "soon"}, "is not a time"),
     ("real-persona-chat", {"turns": [{"speaker": "AA"}]}, "missing: text"),
 ]
 
@@ -316,6 +316,39 @@ def test_chat(read: Any) -> None:
     ]
     assert len({row["author"] for row in found}) == 4
     assert found[0]["time"] == datetime(2017, 6, 20, 0, 58, 40, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}],
+        {"conversations": [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "hello"}]},
+        {"messages": [{"role": "human", "content": "hi"}, {"role": "bot", "content": "hello"}]},
+    ],
+)
+def test_chat_logs_in_other_common_forms(read: Any, record: Any) -> None:
+    found = read("chat", record)
+    assert said(found) == ["hi", "hello"]
+    assert [row["learn"] for row in found] == [True, False]
+    assert [r["learn"] for r in read("chat(learn_from=assistant)", record)] == [False, True]
+    assert [r["learn"] for r in read("chat(learn_from=all)", record)] == [True, True]
+
+
+def test_learn_from_is_for_formats_with_roles() -> None:
+    assert str(make_reader("chat", "assistant")) == "chat(learn_from=assistant)"
+    assert str(make_reader("chat")) == "chat"
+    with pytest.raises(UsageError, match="format 'tsv' has no roles"):
+        make_reader("tsv", "user")
+    with pytest.raises(UsageError, match="contradicts"):
+        make_reader("chat(learn_from=all)", "user")
+    with pytest.raises(UsageError, match="learn_from=bot is not one of user, assistant, all"):
+        make_reader("chat", "bot")
+
+
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:00"])
+def test_times_beyond_the_calendar_are_rejected(read: Any, time: str) -> None:
+    (row,) = read("messages", {"dialogue_id": "1", "speaker": "a", "text": "hi", "time": time})
+    assert row["reject"].startswith(f"time: '{time}' is not a time")
 
 
 def test_tsv_and_dailydialog(read: Any) -> None:
@@ -412,7 +445,7 @@ def test_chitchat_from_a_file(tmp_path: Path) -> None:
     assert said(found)[:2] == ["hi hi", "oh"]
     reasons = [row["reject"] for row in found[2:]]
     assert "missing: sender" in reasons[0]
-    assert "is no time" in reasons[1]
+    assert "is not a time" in reasons[1]
     assert "no turn" in reasons[2]
     path.write_text("{")
     (row,) = rows(READERS.make("chitchat"), path)
@@ -571,7 +604,7 @@ def test_empty_archives(tmp_path: Path, name: str) -> None:
 
 def test_a_line_without_end(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
-    size = lines_module.LONGEST_LINE
+    size = lines_module.MAX_LINE_BYTES
     path.write_bytes(b"a\tb\n" + b"x" * (size + 5) + b"\nc\td\n" + b"y" * (size + 1))
     for chunk_size in (2**25, 2**20):
         found = rows(READERS.make("tsv"), path, chunk_size)

@@ -12,9 +12,9 @@ import pytest
 from rejoinder.errors import MissingExtra, UsageError
 from rejoinder.retrieve import ann
 from rejoinder.retrieve.ann import AnnIndex
-from rejoinder.retrieve.base import Queries, make_retriever
-from rejoinder.retrieve.folder import build_index
+from rejoinder.retrieve.index_folder import build_index
 from rejoinder.retrieve.pool import Pool, open_pool
+from rejoinder.retrieve.retriever import Queries, make_retriever
 
 SIZE = 12_000
 
@@ -99,7 +99,7 @@ def test_it_lies_in_the_folder(pairs: Any, words: str, tmp_path: Path) -> None:
 def test_without_faiss(large: Pool, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
     near = make_retriever(f'vectors(vectors="{words}",index=hnsw)')
-    with pytest.raises(MissingExtra, match="pip install faiss-cpu"):
+    with pytest.raises(MissingExtra, match=r"pip install 'rejoinder\[faiss\]'"):
         large.index(near)
 
 

@@ -14,11 +14,11 @@ from rejoinder.engine import open_engine
 from rejoinder.errors import ResourceError, UsageError
 from rejoinder.retrieve import ann, scan
 from rejoinder.retrieve import pool as pools
-from rejoinder.retrieve.base import Queries, make_retriever
 from rejoinder.retrieve.distribute import search_on
-from rejoinder.retrieve.expand import expand
-from rejoinder.retrieve.folder import build_index
+from rejoinder.retrieve.expand_items import expand
+from rejoinder.retrieve.index_folder import build_index
 from rejoinder.retrieve.pool import open_pool
+from rejoinder.retrieve.retriever import Queries, make_retriever
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -39,10 +39,10 @@ def inputs(tmp_path: Path, pairs: Any, monkeypatch: pytest.MonkeyPatch) -> tuple
     def text() -> str:
         return " ".join(rng.choice(WORDS, size=rng.integers(1, 6)))
 
-    monkeypatch.setattr(pools, "ROWS", 64)
+    monkeypatch.setattr(pools, "BATCH_ROWS", 64)
     monkeypatch.setattr(scan, "STEP", 128)
     monkeypatch.setattr(scan.DenseIndex, "step", 128)
-    monkeypatch.setattr("rejoinder.retrieve.postings.SEGMENT", 2)
+    monkeypatch.setattr("rejoinder.retrieve.postings.SEGMENT_BATCHES", 2)
     path = pairs([(text(), text()) for _ in range(1000)])
     items = [
         {"id": str(i), "response": "x", "context": [text()], "references": [text()]}
@@ -95,7 +95,7 @@ def test_an_approximate_index_stays_at_home(
     tmp_path: Path, inputs: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     items, path, words = inputs
-    monkeypatch.setattr(ann, "FEWEST", 500)
+    monkeypatch.setattr(ann, "MIN_ROWS", 500)
     near = make_retriever(f'vectors(vectors="{words}",index=hnsw)')
     with open_pool(path) as pool:
         assert pool.search(near, Queries(["w1"], [None]), 1).rows[0, 0] >= 0

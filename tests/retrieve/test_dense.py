@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rejoinder.errors import MissingExtra, UsageError
-from rejoinder.retrieve.base import Queries, make_retriever
+from rejoinder.retrieve.retriever import Queries, make_retriever
 
 VECTORS = """4 2
 cat 1 0
@@ -64,12 +64,14 @@ def test_the_last_turn_counts_once_more(pool_of: Any, words: str) -> None:
         assert sorted(hits.rows[0].tolist()) == [-1, 0, 1, 2]
         return [float(hits.scores[0][hits.rows[0] == row][0]) for row in range(3)]
 
-    assert found("last=0.5", "tax", "cat") == pytest.approx([1, 1 / 1.5, 1])
-    assert found("asks=0.25", "tax", "cat") == pytest.approx([1, 1, 0.75 / 1.25])
-    both = found("last=0.5,asks=0.25", "so", "tax", "cat\n!")
+    assert found("last_turn_weight=0.5", "tax", "cat") == pytest.approx([1, 1 / 1.5, 1])
+    assert found("question_weight=0.25", "tax", "cat") == pytest.approx([1, 1, 0.75 / 1.25])
+    both = found("last_turn_weight=0.5,question_weight=0.25", "so", "tax", "cat\n!")
     assert both == pytest.approx([1, 1.25 / 1.75, 1.25 / 1.75])  # (1 + .25), (1 + .5 - .25)
     # one turn alone: √½ with both turns of a row, 1 or 0 with its last one
-    assert found("last=1", "cat") == pytest.approx([0.5**1.5 + 0.5, 0.5**1.5, 0.5**1.5 + 0.5])
+    assert found("last_turn_weight=1", "cat") == pytest.approx(
+        [0.5**1.5 + 0.5, 0.5**1.5, 0.5**1.5 + 0.5]
+    )
 
 
 def test_turns_one_by_one(pool_of: Any, words: str) -> None:
@@ -82,21 +84,23 @@ def test_turns_one_by_one(pool_of: Any, words: str) -> None:
     pool = pool_of(rows)
 
     def found(options: str, *context: str) -> list[float]:
-        retriever = make_retriever(f'vectors(turns=2,joined=false{options},vectors="{words}")')
+        retriever = make_retriever(
+            f'vectors(turns=2,concat_turns=false{options},vectors="{words}")'
+        )
         hits = pool.search(retriever, Queries([retriever.key(context)], [None]), 4)
         assert sorted(hits.rows[0].tolist()) == [-1, 0, 1, 2]
         return [float(hits.scores[0][hits.rows[0] == row][0]) for row in range(3)]
 
     assert found("", "cat", "tax", "cat") == pytest.approx([0.7, 0.5, 0.5])
-    assert found(",last=1", "tax", "cat") == pytest.approx([2.2 / 3, 2 / 3, 1 / 3])
+    assert found(",last_turn_weight=1", "tax", "cat") == pytest.approx([2.2 / 3, 2 / 3, 1 / 3])
     # only the context asks
-    both = found(",last=1,asks=0.5", "tax", "cat?")
+    both = found(",last_turn_weight=1,question_weight=0.5", "tax", "cat?")
     assert both == pytest.approx([1.7 / 3.5, 1.5 / 3.5, 0.5 / 3.5])
 
 
 def test_the_last_turn_of_the_other_key(pool_of: Any, words: str) -> None:
     """Responses have no turns: .8 of the utterances (both views), times .8 of the responses."""
-    retriever = make_retriever(f'vectors(turns=2,last=1,on=both,vectors="{words}")')
+    retriever = make_retriever(f'vectors(turns=2,last_turn_weight=1,on=both,vectors="{words}")')
     hits = pool_of([("dog", "cat")]).search(retriever, Queries(["cat"], ["dog"]), 1)
     assert hits.scores[0] == pytest.approx([0.64])
 
@@ -135,13 +139,16 @@ def test_an_encoder_finds_what_means_the_same(pool_of: Any) -> None:
         ("encoder(pooling=max)", "pooling=max is not one of mean, cls"),
         ("encoder(index=annoy)", "unknown index 'annoy'"),
         ("encoder(index=hsnw)", "did you mean 'hnsw'"),
-        ("vectors(index=hnsw,on=both)", "index=hnsw finds what is near to one vector"),
+        ("vectors(index=hnsw,on=both)", "index=hnsw searches by one vector"),
         ("vectors(index=hnsw(links=1))", "links=1 is not from 4"),
         ("vectors(index=ivf-pq(probe=3))", "ivf-pq has no parameter 'probe'"),
-        ("encoder(turns=2,last=-1)", "last=-1 is not 0 or more"),
-        ("encoder(asks=nan)", "asks"),
-        ("encoder(last=0.5)", "with turns=1 the last turn is all there is"),
-        ("encoder(joined=false)", "joined=false: with turns=1 the last turn is all there is"),
+        ("encoder(turns=2,last_turn_weight=-1)", "last_turn_weight=-1 is not 0 or more"),
+        ("encoder(question_weight=nan)", "question_weight"),
+        ("encoder(last_turn_weight=0.5)", "last_turn_weight=0.5 needs turns=2 or more"),
+        (
+            "encoder(concat_turns=false)",
+            "concat_turns=false needs turns=2 or more",
+        ),
     ],
 )
 def test_bad_specs(spec: str, complaint: str) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from rejoinder.errors import DataError, ResourceError, UsageError
-from rejoinder.io import read_items
+from rejoinder.files.item_file import read_items
 from rejoinder.items import Item, Reference
-from rejoinder.retrieve.base import make_retriever
-from rejoinder.retrieve.expand import Account, Settings, expand
-from rejoinder.retrieve.folder import build_index, working
+from rejoinder.retrieve.expand_items import ExpansionReport, ExpansionSettings, expand
+from rejoinder.retrieve.index_folder import build_index, work_on
+from rejoinder.retrieve.retriever import make_retriever
 
 POOL = [
     ("do you like old cheese", "only blue cheese"),  # 0
@@ -48,13 +48,12 @@ def run(pairs: Any, tmp_path: Path) -> Any:
         *,
         engine: str | None = None,
         **settings: Any,
-    ) -> tuple[list[Item], Account]:
+    ) -> tuple[list[Item], ExpansionReport]:
         path = tmp_path / "items.jsonl"
         path.write_text("".join(json.dumps(one) + "\n" for one in items))
-        account = expand(
-            str(path), pairs(pool), tmp_path / "out.jsonl", retriever, Settings(**settings),
-            engine=engine,
-        )  # fmt: skip
+        chosen = ExpansionSettings(**settings)
+        output = tmp_path / "out.jsonl"
+        account = expand(str(path), pairs(pool), output, retriever, chosen, engine=engine)
         names = {p.name for p in tmp_path.iterdir()}
         assert not [name for name in names if name.startswith(".")], "nothing hidden stays behind"
         return list(read_items(tmp_path / "out.jsonl")), account
@@ -159,14 +158,14 @@ def test_items_that_are_left_as_they_were(run: Any) -> None:
     assert account.unexpanded == {
         "the context has no text": 1,
         "there is no original reply to compare with": 1,
-        "no word of the utterance stands in the pool": 1,
+        "no word of the utterance occurs in the pool": 1,
         "nothing in the pool is similar": 1,
     }
     assert (account.items, account.fewer) == (5, 1)
-    assert json.loads(json.dumps(account.plain()))["items"] == 5
+    assert json.loads(json.dumps(account.to_dict()))["items"] == 5
     only = [("cheese", "no")]
     _, account = run([item(1, "my cheese", references=("no",))], pool=only)
-    assert account.unexpanded == {"what is similar stands there already": 1}
+    assert account.unexpanded == {"all similar responses are references already": 1}
     assert account.nearest is None
 
 
@@ -185,7 +184,7 @@ def test_an_index_in_place_of_pairs(run: Any, pairs: Any, tmp_path: Path) -> Non
     source, index = str(tmp_path / "items.jsonl"), str(tmp_path / "index")
     other = expand(source, index, tmp_path / "other.jsonl")
     assert (tmp_path / "other.jsonl").read_bytes() == (tmp_path / "out.jsonl").read_bytes()
-    assert other.plain() | {"pool": ""} == account.plain() | {"pool": ""}
+    assert other.to_dict() | {"pool": ""} == account.to_dict() | {"pool": ""}
     with pytest.raises(UsageError, match=r"index for bm25, not for tfidf; leave out --by"):
         expand(source, index, tmp_path / "no.jsonl", make_retriever("tfidf"))
     with pytest.raises(UsageError, match="leave out --split"):
@@ -215,8 +214,8 @@ def test_bad_items_and_bad_pools(run: Any, pairs: Any, tmp_path: Path) -> None:
         expand(str(tmp_path / "none.jsonl"), path, tmp_path / "o.jsonl", BM25)
     (tmp_path / "items.jsonl").write_text(json.dumps(item(1, "cheese")))
     with (
-        working(tmp_path / "o.jsonl"),
-        pytest.raises(ResourceError, match="another run is making it"),
+        work_on(tmp_path / "o.jsonl"),
+        pytest.raises(ResourceError, match="another run"),
     ):
         expand(str(tmp_path / "items.jsonl"), path, tmp_path / "o.jsonl", BM25)
     assert not (tmp_path / "o.jsonl").exists()

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rejoinder.encode.text_encoders import WordVectorEncoder
 from rejoinder.errors import DataError, ResourceError, UsageError
 from rejoinder.retrieve import pool as pools
-from rejoinder.retrieve.base import Queries, Retriever, make_retriever
-from rejoinder.retrieve.dense import StaticVectors
-from rejoinder.retrieve.folder import build_index, working
+from rejoinder.retrieve.index_folder import build_index, work_on
 from rejoinder.retrieve.pool import open_pool
+from rejoinder.retrieve.retriever import Queries, Retriever, make_retriever
 
 ROWS = [(f"w{i % 10} w{i % 7}", f"r{i}") for i in range(100)]
 
@@ -53,17 +53,17 @@ def test_an_index_answers_like_its_pairs(
 def test_an_interrupted_run_goes_on(
     pairs: Any, tmp_path: Path, retriever: Retriever, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pools, "ROWS", 16)
+    monkeypatch.setattr(pools, "BATCH_ROWS", 16)
     path = pairs(ROWS)
     build_index(path, retriever, tmp_path / "whole")
     encoded: list[int] = []
-    encode = StaticVectors.encode
+    encode = WordVectorEncoder.encode
 
-    def counted(self: StaticVectors, texts: list[str], *rest: Any) -> Any:
+    def counted(self: WordVectorEncoder, texts: list[str], *rest: Any) -> Any:
         encoded.append(len(texts))
         return encode(self, texts, *rest)
 
-    monkeypatch.setattr(StaticVectors, "encode", counted)
+    monkeypatch.setattr(WordVectorEncoder, "encode", counted)
 
     def stop(done: int, total: int) -> None:
         assert total == 100
@@ -89,7 +89,7 @@ def test_other_pairs_start_anew(
     pairs: Any, tmp_path: Path, retriever: Retriever, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What an interrupted run has of other pairs is of no use."""
-    monkeypatch.setattr(pools, "ROWS", 16)
+    monkeypatch.setattr(pools, "BATCH_ROWS", 16)
 
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
@@ -111,7 +111,7 @@ def test_a_new_index_takes_the_place_of_an_old_one(pairs: Any, tmp_path: Path) -
     assert {p.name for p in tmp_path.iterdir()} == {"index", "pairs.parquet"}
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "precious").touch()
-    with pytest.raises(UsageError, match="exists and is no index"):
+    with pytest.raises(UsageError, match="exists and is not an index"):
         build_index(pairs(ROWS), make_retriever("bm25"), tmp_path / "folder")
     assert (tmp_path / "folder" / "precious").exists()
 
@@ -124,7 +124,7 @@ def test_a_failure_leaves_nothing_behind(pairs: Any, tmp_path: Path) -> None:
 
 def test_two_runs_do_not_meet(pairs: Any, tmp_path: Path) -> None:
     path = pairs(ROWS)
-    with working(tmp_path / "index"), pytest.raises(ResourceError, match="another run"):
+    with work_on(tmp_path / "index"), pytest.raises(ResourceError, match="another run"):
         build_index(path, make_retriever("bm25"), tmp_path / "index")
 
 

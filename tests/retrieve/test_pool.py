@@ -13,15 +13,15 @@ import pytest
 
 from rejoinder.errors import DataError, UsageError
 from rejoinder.retrieve import pool as pools
-from rejoinder.retrieve.base import Queries, make_retriever
 from rejoinder.retrieve.pool import open_pool
+from rejoinder.retrieve.retriever import Queries, make_retriever
 
 ROWS = [([f"c{i}"] * (i % 3), f"u{i}", f"r{i % 4}") for i in range(50)]
 
 
 @pytest.mark.parametrize("batch", [7, 16_384])
 def test_any_row_in_any_order(pairs: Any, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
-    monkeypatch.setattr(pools, "ROWS", batch)
+    monkeypatch.setattr(pools, "BATCH_ROWS", batch)
     with open_pool(pairs(ROWS, row_group_size=11)) as pool:
         assert pool.size == 50
         wanted = [49, 0, 7, 7, 13]
@@ -77,16 +77,37 @@ def test_the_digest_is_that_of_the_texts(pairs: Any) -> None:
     [
         ({"utterance": [], "response": []}, "the pool is empty: it has no pair"),
         ({"utterance": ["u"]}, "has no column response"),
-        ({"utterance": ["u"], "response": [None]}, r"missing \(NULL\) between rows 0 and 1"),
-        ({"utterance": [1], "response": [[1]]}, "must be texts"),
+        ({"utterance": ["u"], "response": [None]}, "column response: expected texts, found null"),
+        (
+            {"utterance": ["u", "v"], "response": ["r", None]},
+            r"column response: a text is missing \(NULL\) between rows 0 and 2",
+        ),
+        ({"utterance": [1], "response": ["r"]}, "column utterance: expected texts, found int64"),
+        (
+            {"utterance": ["u"], "response": ["r"], "context": [[1]]},
+            "column context: expected lists of texts",
+        ),
+        (
+            {"utterance": ["u"], "response": ["r"], "context": [["c", None]]},
+            "column context: a text is missing",
+        ),
     ],
 )
-def test_files_that_are_no_pools(tmp_path: Path, columns: Any, complaint: str) -> None:
+def test_wrong_columns_of_pairs_are_refused(tmp_path: Path, columns: Any, complaint: str) -> None:
     pq.write_table(pa.table(columns), tmp_path / "p.parquet")
     if columns.get("utterance") == []:
         schema = pa.schema([("utterance", pa.string()), ("response", pa.string())])
         pq.write_table(pa.table(columns, schema=schema), tmp_path / "p.parquet")
     with pytest.raises(DataError, match=f"p.parquet: .*{complaint}"):
+        open_pool(tmp_path / "p.parquet")
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    table = pa.Table.from_arrays(
+        [pa.array(["u"]), pa.array(["r"]), pa.array(["s"])], ["utterance", "response", "response"]
+    )
+    pq.write_table(table, tmp_path / "p.parquet")
+    with pytest.raises(DataError, match=r"p.parquet: has several columns of the name response"):
         open_pool(tmp_path / "p.parquet")
 
 

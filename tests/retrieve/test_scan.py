@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rejoinder.kernels.topk import Best, Threads, margin, offer
 from rejoinder.retrieve import scan
-from rejoinder.retrieve.base import Asked
+from rejoinder.retrieve.retriever import EncodedQueries, SearchOptions
 from rejoinder.retrieve.scan import DenseIndex
 
 Vectors = NDArray[np.float32]
@@ -51,9 +51,9 @@ def scanned(
     for key, vectors in zip(keys, pool, strict=True):
         np.save(folder / f"{key}.npy", vectors)
     index = DenseIndex(Fake(keys), folder, len(pool[0]))  # type: ignore[arg-type]
-    asked = Asked(dict(zip(keys, queries, strict=True)), np.arange(len(queries[0])))
-    best = Best.none(len(asked), k, distinct=options.get("holds") is not None)
-    index.scan(asked, range(len(pool[0])), best, **{"skip": None, "holds": None, **options})
+    asked = EncodedQueries(dict(zip(keys, queries, strict=True)), np.arange(len(queries[0])))
+    best = Best.none(len(asked), k, distinct=options.get("groups") is not None)
+    index.scan(asked, range(len(pool[0])), best, SearchOptions(**options))
     return best
 
 
@@ -80,7 +80,7 @@ def test_any_block_size_gives_what_comparing_by_hand_gives(
     all_of_them = by_hand(queries, pool)
     best = scanned(tmp_path, queries, pool, 12)
     assert listed(best.rows, best.scores) == ranked(all_of_them, 12)
-    best = scanned(tmp_path, queries, pool, 12, skip=skip, holds=holds)
+    best = scanned(tmp_path, queries, pool, 12, skip=skip, groups=holds)
     assert listed(best.rows, best.scores) == ranked(
         all_of_them, 12, np.flatnonzero(skip).tolist(), holds.tolist()
     )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rejoinder.retrieve import pool as pools
 from rejoinder.retrieve import postings
-from rejoinder.retrieve.base import Queries, make_retriever
+from rejoinder.retrieve.retriever import Queries, make_retriever
 
 ROWS = [
     ("a b b c", "d"),
@@ -126,8 +126,8 @@ def test_both_retrievers_equal_their_formulas(data: Any, ranked: Any, listed: An
     k, batch = data.draw(st.integers(1, 6)), data.draw(st.sampled_from([3, 7, 100]))
     queries = Queries([" ".join(u) for u, _ in asked], [" ".join(r) for _, r in asked])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pools, "ROWS", batch)
-        patch.setattr(postings, "SEGMENT", 2)
+        patch.setattr(pools, "BATCH_ROWS", batch)
+        patch.setattr(postings, "SEGMENT_BATCHES", 2)
         with _pool(rows) as pool:
             hits = pool.search(make_retriever(f"{name},on={on})"), queries, k)
             held = pool.search(make_retriever(f"{name},on={on})"), queries, k, distinct=True)
@@ -177,7 +177,7 @@ def test_why_a_query_finds_nothing(pool_of: Any) -> None:
     assert (hits.rows == -1).all()
     assert hits.reasons == {
         0: "the context has no text",
-        1: "no word of the utterance stands in the pool",
+        1: "no word of the utterance occurs in the pool",
         2: "the tokenizer 13a does not split Japanese text; use tok=ja-mecab or tok=char",
         3: "there is no original reply to compare with",
     }

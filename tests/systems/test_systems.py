@@ -14,9 +14,9 @@ import pytest
 from rejoinder.errors import UsageError
 from rejoinder.registry import SYSTEMS
 from rejoinder.retrieve.pool import Pool, open_pool
-from rejoinder.systems.base import EMPTY_TURN, NO_TURN, Replies, make_system
 from rejoinder.systems.controls import NOTHING_LEFT, most_frequent
 from rejoinder.systems.retrieval import NOTHING_ALIKE
+from rejoinder.systems.system import EMPTY_TURN, NO_TURN, Replies, make_system
 
 PAIRS = [
     # context, utterance, response
@@ -74,7 +74,7 @@ def test_ir_response_looks_at_responses(pool: Pool, by: str) -> None:
     the one with 'cat'. 'garage' stands in a response only."""
     assert say(pool, f"ir-response(by={by})", "a garage").texts == ("Find a garage.",)
     nothing = say(pool, f"ir-status(by={by})", "a garage")
-    assert nothing == Replies((), "no word of the utterance stands in the pool")
+    assert nothing == Replies((), "no word of the utterance occurs in the pool")
     assert say(pool, f"ir-response(by={by})", "umbrella") == Replies((), NOTHING_ALIKE)
     # a vet? response of row 0 has it; ir-status sees only 'cat' in the utterance of row 2
     assert say(pool, f"ir-response(by={by})", "has your cat a vet").texts == ("Call a vet.",)

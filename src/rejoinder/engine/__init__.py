@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rejoinder.engine.base import Engine
+from rejoinder.engine.engine import Engine
 from rejoinder.errors import UsageError
 
 __all__ = ["Engine", "open_engine"]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from rejoinder.engine.base import Engine, Function, machine_failure, pieces
+from rejoinder.engine.engine import Engine, Function, machine_failure, pieces
 from rejoinder.engine.tables import conform, digest, pack, plain, regroup, unpack
 from rejoinder.engine.workers import Workers, save_job, write_part
 from rejoinder.errors import MissingExtra, ResourceError, UsageError

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rejoinder.engine.base import FEW, Engine, Function, machine_failure, pieces
+from rejoinder.engine.engine import FEW, Engine, Function, machine_failure, pieces
 from rejoinder.engine.tables import conform, plain, write_rows
 from rejoinder.errors import MissingExtra, ResourceError, UsageError
 from rejoinder.progress import Progress

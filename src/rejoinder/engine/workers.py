@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from rejoinder.engine.base import Function
+from rejoinder.engine.engine import Function
 from rejoinder.engine.tables import unpack, write_rows
 from rejoinder.errors import ResourceError
 

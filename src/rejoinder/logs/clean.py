@@ -1,10 +1,10 @@
-"""Cleaning posts: named filters in one order, each of which can be switched off.
+"""Clean posts with named filters, each of which can be switched off.
 
-The changing filters come first and rewrite the text; the removing ones look at what is left.
-A post is cleaned by itself, whatever stands beside it, so batches can be cleaned in any process
-and any order. Removing something can bring something new together (a phone number, where user
-names stood between its parts), so a changed text goes round again until nothing changes:
-cleaning what is clean changes nothing.
+Changing filters come first and rewrite the text; removing filters then decide by the rewritten
+text. Each post is cleaned independently of the others, so batches can be cleaned in any process
+and any order. A rewriting can create something new to rewrite (a phone number, if user names
+separated its parts), so filters are repeated until the text does not change: cleaning is
+idempotent.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from rejoinder.errors import UsageError
 from rejoinder.kernels import cleaning as kernel
 from rejoinder.logs.filters import rewrite
-from rejoinder.logs.filters.bots import CLIENTS, by_bots
+from rejoinder.logs.filters.bots import CLIENTS, posted_by_bots
 from rejoinder.logs.filters.characters import UNSPACED, table
 from rejoinder.logs.filters.columns import buffers, differ, put, strings
-from rejoinder.logs.filters.speech import classifier, labelled_otherwise, sounds_otherwise
+from rejoinder.logs.filters.language import classified_otherwise, labelled_otherwise
 from rejoinder.logs.schema import CLEANED
 from rejoinder.spec import did_you_mean
+from rejoinder.text.identify import classifier
 from rejoinder.text.languages import language as known_language
 
 CHANGING = (
@@ -47,10 +48,10 @@ FILTERS = CHANGING + REMOVING
 OPTIONAL = frozenset(("hashtags",))
 """Filters that are off unless asked for: hashtags are often words of the sentence."""
 
-ROUNDS = 10  # entities nested without end would go round for ever
-SHORTEST = {"zh": 3}
-"""Of translated DailyDialog turns, as many Chinese ones have fewer than 3 characters (0.5 %) as
-English ones fewer than 5 (0.3 %); 5 would remove every 20th: 好的。 and 为什么？ say something."""
+MAX_ROUNDS = 10  # nested entities could go on for ever
+MIN_CHARACTERS = {"zh": 3}
+"""Of translated DailyDialog turns, about as many Chinese ones have fewer than 3 characters (0.5 %)
+as English ones fewer than 5 (0.3 %); a limit of 5 would remove 5 % of them, such as 好的。"""
 
 _EXPRESSIONS: dict[str, tuple[int, Callable[[pa.Array], pa.Array]]] = {
     "entities": (kernel.ENTITY, rewrite.entities),
@@ -74,18 +75,18 @@ class Cleaning:
 
     language: str
     filters: tuple[str, ...] = tuple(name for name in FILTERS if name not in OPTIONAL)
-    shortest: int = 5
-    """Characters that a post must have."""
+    min_characters: int = 5
+    """Minimum number of characters of a post."""
     script_share: float = 0.6
-    """Share of its letters that must be of the language's own script."""
-    letters: int = 3
-    """How often a character may follow itself."""
-    words: int = 2
-    """How often a word or phrase may follow itself."""
+    """Minimum share of letters in a script of the language."""
+    max_letter_run: int = 3
+    """Longest run of one character that is kept."""
+    max_word_run: int = 2
+    """Longest run of one word or phrase that is kept."""
     clients: tuple[str, ...] = CLIENTS
-    """Expressions for the clients of bots."""
+    """Regular expressions for the clients of bots."""
     classifier: bool = True
-    """Whether the language filter asks the classifier, or the label alone."""
+    """Whether the language filter also uses the classifier, or only the label."""
 
     def __post_init__(self) -> None:
         known_language(self.language)
@@ -97,17 +98,17 @@ class Cleaning:
         ordered = tuple(name for name in FILTERS if name in self.filters)
         if not problems and self.filters != ordered:
             problems.append(f"filters come once each and in this order: {', '.join(ordered)}")
-        for name in ("shortest", "letters", "words"):
-            least = 0 if name == "shortest" else 1
+        for name in ("min_characters", "max_letter_run", "max_word_run"):
+            least = 0 if name == "min_characters" else 1
             if getattr(self, name) < least:
                 problems.append(f"{name}={getattr(self, name)} is below {least}")
         if not 0 <= self.script_share <= 1:
-            problems.append(f"script_share={self.script_share:g} is no share between 0 and 1")
+            problems.append(f"script_share={self.script_share:g} is not between 0 and 1")
         for pattern in self.clients:
             try:
                 pc.match_substring_regex(pa.array(["client"]), pattern)
             except pa.ArrowInvalid:
-                problems.append(f"clients: '{pattern}' is no regular expression (RE2)")
+                problems.append(f"clients: '{pattern}' is not a regular expression (RE2)")
         if problems:
             raise UsageError(*problems)
 
@@ -115,7 +116,7 @@ class Cleaning:
     def for_language(
         cls, code: str, *, off: Collection[str] = (), on: Collection[str] = (), **parameters: Any
     ) -> Cleaning:
-        """The defaults of a language, some filters switched ``off`` and others ``on``."""
+        """Return the defaults of a language, with some filters switched ``off`` and others ``on``."""
         plain = known_language(code).code
         own = [field.name for field in fields(cls) if field.name not in ("language", "filters")]
         problems = [
@@ -134,22 +135,22 @@ class Cleaning:
         chosen = tuple(
             name for name in FILTERS if name not in off and (name in on or name not in OPTIONAL)
         )
-        settings = {"shortest": SHORTEST.get(plain, 5), **parameters}
+        settings = {"min_characters": MIN_CHARACTERS.get(plain, 5), **parameters}
         return cls(language=plain, filters=chosen, **settings)
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Posts (``schema.POSTS``) to cleaned posts (``schema.CLEANED``), row by row.
+        """Turn posts (``schema.POSTS``) into cleaned posts (``schema.CLEANED``), row by row.
 
-        A rejected record is no post: it stays as it is, neither changed nor removed.
+        A rejected record is neither changed nor removed.
         """
-        given = batch.column("text").cast(pa.string()).fill_null("")
+        texts = batch.column("text").cast(pa.string()).fill_null("")
         posts = batch.column("reject").is_null().to_numpy(zero_copy_only=False)
         if posts.all():
-            text, changed, removed = self._clean(batch, given)
+            text, changed, removed = self._clean(batch, texts)
         else:
             where = pa.array(posts)
-            cleaned, bits, names = self._clean(batch.filter(where), given.filter(where))
-            text = put(given, posts, cleaned)
+            cleaned, bits, names = self._clean(batch.filter(where), texts.filter(where))
+            text = put(texts, posts, cleaned)
             changed = np.zeros(len(batch), np.int64)
             changed[posts] = bits
             removed = put(pa.nulls(len(batch), pa.string()), posts, names)
@@ -165,7 +166,7 @@ class Cleaning:
     ) -> tuple[pa.Array, NDArray[np.int64], pa.Array]:
         changed = np.zeros(len(text), np.int64)
         going = np.ones(len(text), np.bool_)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             part = text if going.all() else text.filter(pa.array(going))
             part, bits = self._change(part)
             if not bits.any():
@@ -176,7 +177,7 @@ class Cleaning:
         return text, changed, self._remove(batch, text)
 
     def _change(self, text: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
-        """All changing filters once: the texts, and for each row a bit for each filter."""
+        """Apply all changing filters once; return the texts and, for each row, a bit per filter."""
         changed = np.zeros(len(text), np.int64)
         flags = kernel.scan(*buffers(text))
         for name, (flag, rewritten) in _EXPRESSIONS.items():
@@ -191,7 +192,7 @@ class Cleaning:
             if found.any():
                 text = put(text, where, after)
                 changed[where] |= found.astype(np.int64) << self.filters.index(name)
-                if name == "entities":  # what it brings to light the others must see
+                if name == "entities":  # the other filters must see the decoded text
                     flags = kernel.scan(*buffers(text))
         steps = {name: bit for name, bit in _STEPS.items() if name in self.filters}
         if steps:
@@ -201,8 +202,8 @@ class Cleaning:
                 starts,
                 table(self.language),
                 sum(steps.values()),
-                letters=self.letters,
-                words=self.words,
+                letters=self.max_letter_run,
+                words=self.max_word_run,
                 unspaced=self.language in UNSPACED,
             )
             if done.any():
@@ -212,28 +213,30 @@ class Cleaning:
         return text, changed
 
     def _remove(self, batch: pa.RecordBatch, text: pa.Array) -> pa.Array:
-        """For each row the first filter that removes it, or null."""
+        """Return the first filter that removes each row, or null."""
         removed = np.full(len(text), -1, np.int8)
 
         def remove(name: str, where: NDArray[np.bool_]) -> None:
             removed[where & (removed < 0)] = FILTERS.index(name)
 
         if "bot-client" in self.filters:
-            remove("bot-client", by_bots(batch.column("client").cast(pa.string()), self.clients))
+            remove(
+                "bot-client", posted_by_bots(batch.column("client").cast(pa.string()), self.clients)
+            )
         if "language" in self.filters:
             labels = batch.column("label").cast(pa.string())
             remove("language", labelled_otherwise(labels, self.language))
             if self.classifier:
-                classifier()
+                classifier()  # a missing package is reported even if no text is left
                 left = removed < 0
                 other = np.zeros(len(text), np.bool_)
-                other[left] = sounds_otherwise(
+                other[left] = classified_otherwise(
                     text.filter(pa.array(left)).to_pylist(), self.language
                 )
                 remove("language", other)
         if "short" in self.filters:
             lengths = pc.utf8_length(text).to_numpy(zero_copy_only=False)
-            remove("short", lengths < self.shortest)
+            remove("short", lengths < self.min_characters)
         if "script" in self.filters:
             letters, own = kernel.measure(*kernel.decode(*buffers(text)), table(self.language))
             remove("script", (letters == 0) | (own < self.script_share * letters))

@@ -1,7 +1,7 @@
-"""Contexts out of pairs: what somebody said, and the reply that a person gave.
+"""Draw test contexts, with the replies that people gave, from held-out pairs.
 
-With them, any log is a test set: let systems reply to the contexts, and see how they do beside
-people. Pairs of one split only, so that nothing else was made of them.
+They turn any log into a test set: systems reply to the contexts and are compared with people. Only
+pairs of one split are drawn, so that no evaluator was trained on them.
 """
 
 from __future__ import annotations
@@ -16,30 +16,32 @@ import pyarrow.compute as pc
 
 from rejoinder.errors import DataError
 from rejoinder.items import Item, Reference
-from rejoinder.logs.pairs_file import open_pairs
+from rejoinder.logs.pairs_file import has_nulls, open_pairs
 
 HUMAN = "human"
 COLUMNS = ("dialogue_id", "turn", "context", "utterance", "response", "split")
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """Some pairs of a file."""
+class DrawnPairs:
+    """Pairs that were drawn from a file."""
 
     rows: list[dict[str, Any]]
-    fit: int
-    """How many there were to draw from."""
+    num_candidates: int
+    """The number of pairs to draw from."""
 
     def items(self) -> list[Item]:
-        """The replies of people, as items to be judged. They have no reference: the only reply
-        that is known to be good is the one that is judged."""
+        """Return the replies of people as items to be scored.
+
+        They have no references: the only reply that is known to be good is the one to be scored.
+        """
         return [
             Item(f"{name}:{HUMAN}", row["response"], turns, HUMAN, context_id=name)
             for name, turns, row in self._named()
         ]
 
     def contexts(self) -> list[dict[str, Any]]:
-        """The same contexts for others to reply to, with the reply of a person as the reference."""
+        """Return the contexts for systems to reply to, with the reply of a person as reference."""
         return [
             {
                 "id": name,
@@ -51,34 +53,41 @@ class Drawn:
         ]
 
     def _named(self) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
-        """By dialogue and turn. Where several people answered, threads part, and these are the same
-        for several pairs: all but the first have a number besides."""
-        times: Counter[str] = Counter()
+        """Yield the id, context and row of each pair.
+
+        The id is made of dialogue and turn. Several answers to one post share both: all but the
+        first get a number.
+        """
+        counts: Counter[str] = Counter()
         for row in self.rows:
-            name = f"{row['dialogue_id'][:12]}-{row['turn']}"
-            times[name] += 1
-            number = f"-{times[name]}" if times[name] > 1 else ""
+            name = f"{str(row['dialogue_id'])[:12]}-{row['turn']}"
+            counts[name] += 1
+            number = f"-{counts[name]}" if counts[name] > 1 else ""
             yield name + number, [*row["context"], row["utterance"]], row
 
 
-def draw_pairs(path: str, *, split: str, count: int, words: int, seed: int) -> Drawn:
-    """Draw pairs of a split whose utterance and response have at least so many words each."""
-    rows = [row for row in _read(path, split) if _long_enough(row, words)]
+def draw_pairs(path: str, *, split: str, count: int, min_words: int, seed: int) -> DrawnPairs:
+    """Draw pairs of a split whose utterance and response have ``min_words`` words or more."""
+    rows = [row for row in _read(path, split) if _has_words(row, min_words)]
     if not rows:
         raise DataError(
-            f"has no pair of the split '{split}' with {words} words or more on both sides",
+            f"has no pair of the split '{split}' with {min_words} words or more on both sides",
             path=path,
         )
     chosen = np.random.default_rng(seed).permutation(len(rows))[:count]
-    return Drawn([rows[i] for i in sorted(chosen.tolist())], len(rows))
+    return DrawnPairs([rows[i] for i in sorted(chosen.tolist())], len(rows))
 
 
-def _long_enough(row: dict[str, Any], words: int) -> bool:
-    return min(len(row["utterance"].split()), len(row["response"].split())) >= words
+def _has_words(row: dict[str, Any], min_words: int) -> bool:
+    return min(len(row["utterance"].split()), len(row["response"].split())) >= min_words
 
 
 def _read(path: str, split: str) -> list[dict[str, Any]]:
     with open_pairs(path, COLUMNS) as file:
         table = file.read(columns=list(COLUMNS))
+        table.validate(full=True)
+    for name in COLUMNS:
+        if has_nulls(table.column(name).combine_chunks()):
+            raise DataError(f"column {name}: a value is missing (NULL)", path=path)
     rows: list[dict[str, Any]] = table.filter(pc.equal(table["split"], split)).to_pylist()
     return rows

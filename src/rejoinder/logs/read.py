@@ -1,7 +1,7 @@
-"""A chunk of a log → record batches of ``schema.POSTS``.
+"""Read a chunk of a log as record batches of ``schema.POSTS``.
 
-Here is what holds for every format: authors leave only as salted hashes, a post that is too long
-or answers itself is a reject, and batches stay small enough to be passed between processes.
+For every format: authors are replaced by salted hashes, a post that is too long or answers itself
+is rejected, and batches stay small enough to be passed between processes.
 """
 
 from __future__ import annotations
@@ -11,52 +11,52 @@ from hashlib import blake2b
 
 import pyarrow as pa
 
-from rejoinder.logs.readers.base import Post, Reader
 from rejoinder.logs.readers.lines import BEGINNING, Chunk
+from rejoinder.logs.readers.reader import Post, Reader
 from rejoinder.logs.schema import POSTS
 
-LONGEST_TEXT = 100_000
-ROWS = 8192
-CHARACTERS = 4_000_000
-"""In a batch: 4 to 12 MB, depending on the script."""
-_REMEMBERED = 2**20
+MAX_CHARACTERS = 100_000
+BATCH_ROWS = 8192
+BATCH_CHARACTERS = 4_000_000
+"""4 to 12 MB, depending on the script."""
+_MAX_CACHED_AUTHORS = 2**20
 
 
 class Hasher:
-    """Author → 16 hex digits that only the owner of the salt can recompute."""
+    """Hashes authors to 16 hexadecimal digits that only the owner of the salt can recompute."""
 
     def __init__(self, salt: bytes | str) -> None:
         key = salt.encode() if isinstance(salt, str) else salt
         self._key = key if len(key) <= 64 else blake2b(key).digest()
-        self._known: dict[str, str] = {}
+        self._hashes: dict[str, str] = {}
 
     def __call__(self, author: str | None) -> str | None:
         if author is None:
             return None
-        known = self._known.get(author)
-        if known is None:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
+        digest = self._hashes.get(author)
+        if digest is None:
+            if len(self._hashes) >= _MAX_CACHED_AUTHORS:
+                self._hashes.clear()
             raw = author.encode("utf-8", "surrogatepass")
-            known = blake2b(raw, digest_size=8, key=self._key).hexdigest()
-            self._known[author] = known
-        return known
+            digest = blake2b(raw, digest_size=8, key=self._key).hexdigest()
+            self._hashes[author] = digest
+        return digest
 
 
 def read_chunk(reader: Reader, chunk: Chunk, salt: bytes | str) -> Iterator[pa.RecordBatch]:
-    """Everything in a chunk, rejects included; bad data never raises."""
+    """Yield all posts of a chunk, rejects included; bad data never raises."""
     hasher = Hasher(salt)
     posts: list[Post] = []
     characters = 0
     for post in reader.records(chunk):
         size = len(post.text)
-        if size > LONGEST_TEXT:
-            _reject(post, f"the text has {size:,} characters; expected at most {LONGEST_TEXT:,}")
+        if size > MAX_CHARACTERS:
+            _reject(post, f"the text has {size:,} characters; expected at most {MAX_CHARACTERS:,}")
         elif post.parent is not None and post.parent == post.id:
             _reject(post, "the post answers itself; expected the id of another post")
         posts.append(post)
         characters += size
-        if len(posts) == ROWS or characters >= CHARACTERS:
+        if len(posts) == BATCH_ROWS or characters >= BATCH_CHARACTERS:
             yield _batch(reader, posts, hasher)
             posts, characters = [], 0
     if posts:
@@ -84,6 +84,7 @@ def _batch(reader: Reader, posts: list[Post], hasher: Hasher) -> pa.RecordBatch:
         "client": pa.array([p.client for p in posts], pa.string()),
         "retweet": pa.array([p.retweet for p in posts], pa.bool_()),
         "mention": pa.array([p.mention for p in posts], pa.bool_()),
+        "learn": pa.array([p.learn for p in posts], pa.bool_()),
         "reject": pa.array([p.reject for p in posts], pa.string()),
     }
     return pa.RecordBatch.from_arrays([columns[name] for name in POSTS.names], schema=POSTS)

@@ -1,11 +1,10 @@
-"""The two tables of the log pipeline: posts, as readers give them, and pairs, as it leaves them.
+"""The tables of the log pipeline: posts, as readers produce them, and pairs, as it writes them.
 
-A post is anything somebody said: a tweet, a comment, a turn of a chat. Readers of archives
-(``kind`` posts) know which post answers which; readers of dialogues (``kind`` dialogue) know
-the order of turns, and each turn answers the one before it.
+A post is a tweet, a comment, or a turn of a chat. In archives (``kind`` posts) each refers to the
+post that it answers; in dialogues (``kind`` dialogue) each turn answers the one before.
 
-A record that could not be read is a row too: ``reject`` says why, ``text`` holds its beginning.
-So nothing is lost on the way, on one machine or on a cluster, and the account is one query.
+A bad record is a row too: ``reject`` holds the reason, ``text`` the beginning of the record. So no
+record is lost, on one machine or on a cluster, and the report is a query.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ import pyarrow as pa
 POSTS = pa.schema(
     [
         pa.field("source", pa.string(), nullable=False),  # the input, as the user named it
-        pa.field("line", pa.int64(), nullable=False),  # where in it, from 1
+        pa.field("line", pa.int64(), nullable=False),  # line in the input, from 1
         pa.field("kind", pa.string(), nullable=False),  # "posts" or "dialogue"
         pa.field("id", pa.string()),  # unique in the archive
-        pa.field("thread", pa.string()),  # dialogue formats: which dialogue
+        pa.field("thread", pa.string()),  # dialogue formats: the dialogue
         pa.field("turn", pa.int32()),  # dialogue formats: position in it, from 0
         pa.field("parent", pa.string()),  # id of the post that this one answers
         pa.field("author", pa.string()),  # salted hash, never the name
@@ -28,6 +27,7 @@ POSTS = pa.schema(
         pa.field("client", pa.string()),  # the program that posted it
         pa.field("retweet", pa.bool_(), nullable=False),  # repeats another post
         pa.field("mention", pa.bool_(), nullable=False),  # quotes or addresses without answering
+        pa.field("learn", pa.bool_(), nullable=False),  # may be the response of a pair
         pa.field("reject", pa.string()),  # why the record could not be read
     ]
 )
@@ -46,7 +46,7 @@ PAIRS = pa.schema(
         pa.field("utterance", pa.string(), nullable=False),
         pa.field("response", pa.string(), nullable=False),
         pa.field("utterance_id", pa.string(), nullable=False),  # shared by all its responses
-        pa.field("responses", pa.int32(), nullable=False),  # how many that are
+        pa.field("responses", pa.int32(), nullable=False),  # number of responses to the utterance
         pa.field("response_id", pa.string(), nullable=False),
         pa.field("utterance_author", pa.string()),
         pa.field("response_author", pa.string()),

@@ -1,24 +1,24 @@
-"""Who answers whom: from posts to pairs of utterance and response, with their context.
+"""Build pairs of utterance and response, with their context, from posts.
 
-In an archive of posts, one that is neither a retweet nor a mention nor a reply is an
-utterance, and posts that answer it are its responses, however many. From there replies are
-followed as long as the same two people take turns (Ritter et al. 2010): each step is one
-join, from all posts reached so far to those that answer them. What is not reached that way,
-circular threads among it, makes no pair.
+In an archive of posts, a post that is neither a retweet nor a mention nor a reply is an utterance,
+and all posts that answer it are its responses. From there, replies are followed as long as the same
+two people take turns (Ritter et al. 2010): each step is one join, from the posts reached last to
+those that answer them. Posts that are not reached, such as circular threads, are in no pair.
 
-In a dialogue every turn answers the one before it. Where cleaning removed a turn, the turns
-around it are no neighbours: context never reaches across a gap.
+In a dialogue every turn answers the one before. Where cleaning removed a turn, the turns around it
+are not neighbours: a context never spans a gap. Turns that are not to be learnt from (``learn``
+is false) are utterance and context, but never a response.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rejoinder.engine.base import Engine
-from rejoinder.logs.sift import KEY
+from rejoinder.engine.engine import Engine
+from rejoinder.logs.bot_filters import POST_KEY
 
-DEEPEST = 200
-"""Replies are followed this far; real threads end long before, and a query is a round trip."""
+MAX_DEPTH = 200
+"""Replies are followed this far; real threads are much shorter, and each step is a query."""
 
 COLUMNS = (
     "source, root, turn, context, utterance, response, utterance_key, response_key,"
@@ -28,12 +28,12 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Threads:
-    """``turns``: how many turns of context before the utterance are kept."""
+    """``turns`` is the number of turns that are kept as context before the utterance."""
 
     turns: int = 4
 
     def pair(self, engine: Engine, posts: str, result: str) -> None:
-        """From sifted posts to the table ``result`` of raw pairs."""
+        """Create the table ``result`` of raw pairs from filtered posts."""
         parts = [self._dialogues(engine, posts), *self._posts(engine, posts)]
         engine.create(result, " UNION ALL ".join(f"SELECT {COLUMNS} FROM {p}" for p in parts))
 
@@ -44,9 +44,9 @@ class Threads:
         engine.view(
             "turns",
             f"""
-            SELECT source, thread, turn, author, time, text FROM {posts}
+            SELECT source, thread, turn, author, time, text, learn FROM {posts}
             WHERE kind = 'dialogue' AND turn IS NOT NULL AND reject IS NULL AND removed IS NULL
-            UNION ALL SELECT source, thread, turn, author, time, text FROM merged_messages
+            UNION ALL SELECT source, thread, turn, author, time, text, learn FROM merged_messages
             """,
         )
         over = "OVER (PARTITION BY source, thread ORDER BY turn)"
@@ -61,29 +61,30 @@ class Threads:
         )
         context = f"CASE {cases} ELSE {engine.array()} END" if cases else engine.array()
         engine.create(
-            "pairs_of_dialogues",
+            "all_pairs_of_dialogues",
             f"""
             SELECT source, source || '#' || thread AS root, turn,
                    {context} AS context,
                    text_1 AS utterance, text AS response,
                    source || '#' || thread || '#' || CAST(turn_1 AS STRING) AS utterance_key,
                    source || '#' || thread || '#' || CAST(turn AS STRING) AS response_key,
-                   author_1 AS utterance_author, author AS response_author, time
+                   author_1 AS utterance_author, author AS response_author, time, learn
             FROM (
-                SELECT source, thread, turn, author, time, text, {lags},
+                SELECT source, thread, turn, author, time, text, learn, {lags},
                        LAG(author, 1) {over} AS author_1
                 FROM turns
             ) t
             WHERE turn_1 = turn - 1
             """,
         )
+        engine.view("pairs_of_dialogues", "SELECT * FROM all_pairs_of_dialogues WHERE learn")
         return "pairs_of_dialogues"
 
     def _merge_messages(self, engine: Engine, posts: str) -> None:
-        """Messages come without turns: what one person says in a row is one turn.
+        """Merge consecutive messages of one person into turns.
 
-        Removed messages still part what stands around them, so turns are numbered over all
-        messages, and a turn of which nothing is left is a gap.
+        Turns are numbered over all messages, removed ones included, so that a turn of which nothing
+        is left is a gap.
         """
         order = "PARTITION BY source, thread ORDER BY time NULLS LAST, line"
         turn = (
@@ -93,13 +94,13 @@ class Threads:
         engine.create(
             "merged_messages",
             f"""
-            SELECT source, thread, CAST(block - 1 AS INT) AS turn, author,
+            SELECT source, thread, CAST(block - 1 AS INT) AS turn, author, learn,
                    MIN(time) {turn} AS time, array_join(array_agg(text) {turn}, ' ') AS text
             FROM (
                 SELECT *, SUM(CASE WHEN place > 1 AND author = before THEN 0 ELSE 1 END)
                           OVER (PARTITION BY source, thread ORDER BY place) AS block
                 FROM (
-                    SELECT source, thread, author, time, text, removed,
+                    SELECT source, thread, author, time, text, removed, learn,
                            ROW_NUMBER() OVER ({order}) AS place,
                            LAG(author) OVER ({order}) AS before
                     FROM {posts}
@@ -115,7 +116,7 @@ class Threads:
     # --- posts
 
     def _posts(self, engine: Engine, posts: str) -> list[str]:
-        key, parent = KEY.format(column="id"), KEY.format(column="parent")
+        key, parent = POST_KEY.format(column="id"), POST_KEY.format(column="parent")
         engine.create(
             "nodes",
             f"""
@@ -124,29 +125,29 @@ class Threads:
             WHERE kind = 'posts' AND reject IS NULL AND removed IS NULL AND NOT retweet
             """,
         )
-        nobody = "CAST(NULL AS STRING)"
+        no_text = "CAST(NULL AS STRING)"
         engine.create(
             "reached_0",
             f"""
             SELECT source, key AS root, 0 AS turn, {engine.array()} AS context,
-                   {nobody} AS utterance, text AS response, {nobody} AS utterance_key,
-                   key AS response_key, {nobody} AS utterance_author, author AS response_author,
+                   {no_text} AS utterance, text AS response, {no_text} AS utterance_key,
+                   key AS response_key, {no_text} AS utterance_author, author AS response_author,
                    time
             FROM nodes WHERE parent IS NULL AND NOT mention
             """,
         )
         levels: list[str] = []
-        for depth in range(DEEPEST):
+        for depth in range(MAX_DEPTH):
             level = f"reached_{depth + 1}"
-            engine.create(level, self._answers(engine, f"reached_{depth}", depth))
+            engine.create(level, self._replies(engine, f"reached_{depth}", depth))
             if not engine.scalar(f"SELECT COUNT(*) FROM {level}"):
                 break
             levels.append(level)
         return levels
 
-    def _answers(self, engine: Engine, reached: str, depth: int) -> str:
-        """The posts that answer those reached last; beyond the first step only the two people
-        who began are listened to."""
+    def _replies(self, engine: Engine, reached: str, depth: int) -> str:
+        """Return the query for the posts that answer those reached last; after the first step,
+        only those by the two people who began."""
         taking_turns = "AND c.author = f.utterance_author" if depth else ""
         context = engine.array()
         if depth and self.turns:

@@ -1,13 +1,13 @@
-"""FAISS: the likely rows instead of all, for pools that are asked again and again.
+"""Approximate search with FAISS, for pools that are searched again and again.
 
 An approximate index proposes ``candidates`` rows for each query; those are compared exactly, with
-the stored vectors, so that a similarity is never approximate: only a row may be missed. If rows
-are left out or responses must be distinct, and too few of the proposed ones remain, more are
-asked for. A pool of fewer than 10,000 pairs is scanned: nothing is quicker.
+the stored vectors, so similarities are never approximate: a row may only be missed. If rows are
+left out or responses must be distinct, and too few of the candidates remain, more are requested.
+A pool of fewer than 10,000 pairs is scanned: that is faster.
 
 ``hnsw``: a graph of neighbours (Malkov and Yashunin 2020) over vectors in 8 bits a number.
 ``ivf-pq``: the pool in cells around centres, and vectors in 2 bits a number (Jégou et al. 2011;
-André et al. 2017). Quicker to make and smaller.
+André et al. 2017). Faster to build and smaller.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rejoinder.errors import MissingExtra, UsageError
+from rejoinder.errors import DataError, UsageError, missing_extra
+from rejoinder.files.paths import open_regular
 from rejoinder.progress import Progress
-from rejoinder.retrieve.base import Hits, Ints, Mask, Queries, hits_of
+from rejoinder.retrieve.retriever import DEFAULT_OPTIONS, Hits, Queries, SearchOptions
 from rejoinder.retrieve.scan import DenseIndex
-from rejoinder.retrieve.vectors import VectorFile, Vectors, blocks
+from rejoinder.retrieve.vector_file import VectorFile, Vectors, blocks
 from rejoinder.spec import Spec, build, did_you_mean
 
 if TYPE_CHECKING:
     from rejoinder.retrieve.dense import VectorRetriever
 
-FEWEST = 10_000
-"""A smaller pool is scanned; the codes of ivf-pq could not be trained on it either."""
-MOST = 10_000
+MIN_ROWS = 10_000
+"""Smaller pools are scanned; the codes of ivf-pq could not be trained on them either."""
+MAX_CANDIDATES = 10_000
 """More candidates take longer than the scan."""
-PER_CENTRE = 40
+TRAINING_VECTORS_PER_CENTRE = 40
 """Vectors to train a centre on: FAISS wants 39."""
-ADDED = 16_384
+ADD_ROWS = 16_384
 FILE = "nearest.faiss"
 
 
@@ -45,12 +46,12 @@ def _faiss() -> Any:
     try:
         import faiss
     except ImportError:
-        raise MissingExtra("an approximate index needs FAISS: pip install faiss-cpu") from None
+        raise missing_extra("faiss", "faiss-cpu", task="an approximate index") from None
     return faiss
 
 
 @dataclass(frozen=True, kw_only=True)
-class Nearest(ABC):
+class ApproximateSearch(ABC):
     """An approximate index; its fields are the parameters of its spec."""
 
     name: ClassVar[str]
@@ -58,87 +59,90 @@ class Nearest(ABC):
     candidates: int = 100
 
     def __post_init__(self) -> None:
-        _check("candidates", self.candidates, 1, MOST)
+        _check("candidates", self.candidates, 1, MAX_CANDIDATES)
 
     @abstractmethod
-    def empty(self, faiss: Any, size: int, dimensions: int) -> Any:
-        """An index to be trained and filled."""
+    def create(self, faiss: Any, size: int, dimensions: int) -> Any:
+        """Return an empty FAISS index."""
 
     @abstractmethod
-    def sample(self, size: int) -> int:
-        """How many vectors it is trained on."""
+    def training_size(self, size: int) -> int:
+        """Return the number of vectors to train the index on."""
 
     @abstractmethod
-    def tune(self, index: Any, wanted: int) -> None:
-        """Prepare a search for so many candidates."""
+    def tune(self, index: Any, candidates: int) -> None:
+        """Set the search effort for this number of candidates."""
 
     def build(self, vectors: Path, folder: Path, on_progress: Progress | None = None) -> None:
-        """Fill an index with the vectors of a file."""
+        """Build the index of the vectors in a file."""
         faiss = _faiss()
         file = VectorFile(vectors)
-        if file.size < FEWEST:
+        if file.size < MIN_ROWS:
             return
-        index = self.empty(faiss, file.size, file.dimensions)
-        chosen = np.linspace(0, file.size - 1, min(self.sample(file.size), file.size)).astype(int)
+        index = self.create(faiss, file.size, file.dimensions)
+        chosen = np.linspace(
+            0, file.size - 1, min(self.training_size(file.size), file.size)
+        ).astype(int)
         index.train(np.ascontiguousarray(file.mapped[chosen]))
-        for first, (block,) in blocks([file], range(file.size), ADDED):
+        for first, (block,) in blocks([file], range(file.size), ADD_ROWS):
             index.add(block)
             if on_progress:
                 on_progress(first + len(block), file.size)
         faiss.write_index(index, str(folder / FILE))
 
     def open(self, retriever: VectorRetriever, folder: Path, size: int) -> DenseIndex:
-        if size < FEWEST:
+        if size < MIN_ROWS:
             return DenseIndex(retriever, folder, size)
         return AnnIndex(self, retriever, folder, size)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hnsw(Nearest):
+class Hnsw(ApproximateSearch):
     """A graph of neighbours."""
 
     name: ClassVar[str] = "hnsw"
 
     links: int = 32
-    """Neighbours of each row: more find more, and take more memory."""
+    """Neighbours of each row (HNSW's M): more improve recall and take more memory."""
     construction: int = 100
-    """How widely neighbours are looked for when the graph is made."""
+    """HNSW's efConstruction."""
     search: int = 128
-    """How widely when it is asked."""
+    """HNSW's efSearch."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check("links", self.links, 4, 256)
         _check("construction", self.construction, 4, 10_000)
-        _check("search", self.search, 1, MOST)
+        _check("search", self.search, 1, MAX_CANDIDATES)
 
-    def empty(self, faiss: Any, size: int, dimensions: int) -> Any:
+    def create(self, faiss: Any, size: int, dimensions: int) -> Any:
         kind, metric = faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT
         index = faiss.IndexHNSWSQ(dimensions, kind, self.links, metric)
         index.hnsw.efConstruction = self.construction
         return index
 
-    def sample(self, size: int) -> int:
+    def training_size(self, size: int) -> int:
         return 100_000
 
-    def tune(self, index: Any, wanted: int) -> None:
-        index.hnsw.efSearch = max(self.search, wanted)
+    def tune(self, index: Any, candidates: int) -> None:
+        index.hnsw.efSearch = max(self.search, candidates)
 
 
 @dataclass(frozen=True, kw_only=True)
-class IvfPq(Nearest):
+class IvfPq(ApproximateSearch):
     """Cells around centres, and short codes."""
 
     name: ClassVar[str] = "ivf-pq"
 
     lists: int = 0
-    """Cells; 0: four times the square root of the rows."""
+    """Cells (nlist); 0: four times the square root of the rows."""
     codes: int = 0
-    """Parts that a vector is cut into, of 4 bits each; 0: a part for two numbers."""
+    """Sub-quantizers of 4 bits each; 0: one for every two dimensions."""
     probes: int = 0
-    """How many cells are looked into; 0: a twentieth, and 32 at least."""
+    """Cells that are searched (nprobe); 0: a twentieth, at least 32."""
     candidates: int = 400
-    """Codes of 2 bits a number are coarse: with half as many, more cells would not help."""
+    """Codes of 2 bits a dimension are coarse: with half as many candidates, recall is limited by
+    the codes, whatever the number of cells."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,7 +150,7 @@ class IvfPq(Nearest):
         _check("codes", self.codes, 0, 2**12)
         _check("probes", self.probes, 0, 2**20)
 
-    def empty(self, faiss: Any, size: int, dimensions: int) -> Any:
+    def create(self, faiss: Any, size: int, dimensions: int) -> Any:
         codes = self.codes or _divisor(dimensions, max(dimensions // 2, 1))
         if dimensions % codes:
             raise UsageError(f"ivf-pq: codes={codes} does not divide the {dimensions} dimensions")
@@ -154,19 +158,21 @@ class IvfPq(Nearest):
         index = faiss.IndexIVFPQFastScan(
             centres, dimensions, self._lists(size), codes, 4, faiss.METRIC_INNER_PRODUCT
         )
-        # what is left of a vector without its centre is coded: far better, and no slower
+        # encode the residual to the centre: much better recall at the same speed
         index.by_residual = True
         index.own_fields = True
         centres.this.disown()
         return index
 
     def _lists(self, size: int) -> int:
-        return max(1, min(self.lists or round(4 * math.sqrt(size)), size // PER_CENTRE))
+        return max(
+            1, min(self.lists or round(4 * math.sqrt(size)), size // TRAINING_VECTORS_PER_CENTRE)
+        )
 
-    def sample(self, size: int) -> int:
-        return PER_CENTRE * max(self._lists(size), 256)
+    def training_size(self, size: int) -> int:
+        return TRAINING_VECTORS_PER_CENTRE * max(self._lists(size), 256)
 
-    def tune(self, index: Any, wanted: int) -> None:
+    def tune(self, index: Any, candidates: int) -> None:
         index.nprobe = min(self.probes or max(index.nlist // 20, 32), index.nlist)
 
 
@@ -175,70 +181,81 @@ def _check(name: str, value: int, low: int, high: int) -> None:
         raise ValueError(f"{name}={value} is not from {low} to {high}")
 
 
-def _divisor(number: int, most: int) -> int:
-    return next(d for d in range(most, 0, -1) if number % d == 0)
+def _divisor(number: int, limit: int) -> int:
+    """Return the largest divisor up to the limit."""
+    return next(d for d in range(limit, 0, -1) if number % d == 0)
 
 
-KINDS: dict[str, type[Nearest]] = {kind.name: kind for kind in (Hnsw, IvfPq)}
+KINDS: dict[str, type[ApproximateSearch]] = {kind.name: kind for kind in (Hnsw, IvfPq)}
 
 
-def make_nearest(spec: Spec) -> Nearest | None:
-    """What ``index=…`` means; None for the exact scan."""
+def make_approximate_search(spec: Spec) -> ApproximateSearch | None:
+    """Return what ``index=…`` describes; None for the exact scan."""
     if spec == Spec("exact"):
         return None
     if spec.name not in KINDS:
-        known = ["exact", *KINDS]
-        raise ValueError(f"unknown index '{spec.name}': {did_you_mean(spec.name, known)}")
-    return build(spec, KINDS.__getitem__)
+        names = ["exact", *KINDS]
+        raise ValueError(f"unknown index '{spec.name}': {did_you_mean(spec.name, names)}")
+    return build(KINDS[spec.name], spec.name, dict(spec.params))
 
 
 class AnnIndex(DenseIndex):
-    """Vectors with an approximate index; what it does not find in time is scanned for."""
+    """Vectors with an approximate index; queries with too few hits are scanned for."""
 
     approximate = True
 
     def __init__(
-        self, nearest: Nearest, retriever: VectorRetriever, folder: Path, size: int
+        self, search: ApproximateSearch, retriever: VectorRetriever, folder: Path, size: int
     ) -> None:
         super().__init__(retriever, folder, size)
-        self._nearest, self._path = nearest, folder / FILE
+        self._search, self._faiss_path = search, folder / FILE
 
     @cached_property
     def _index(self) -> Any:
-        return _faiss().read_index(str(self._path))
+        faiss = _faiss()
+        with open_regular(self._faiss_path):  # FAISS reports an unreadable file as a traceback
+            pass
+        try:
+            index = faiss.read_index(str(self._faiss_path))
+        except RuntimeError as error:
+            raise DataError(
+                f"is not an index that FAISS can read ({str(error).splitlines()[0][:100]})",
+                path=str(self._faiss_path),
+            ) from None
+        dimensions = self._files[0].dimensions
+        if (index.ntotal, index.d) != (self.size, dimensions):
+            raise DataError(
+                f"holds {index.ntotal} vectors of {index.d} dimensions;"
+                f" expected {self.size} of {dimensions}",
+                path=str(self._faiss_path),
+            )
+        return index
 
-    def search(
-        self,
-        queries: Queries,
-        k: int,
-        *,
-        skip: Mask | None = None,
-        holds: Ints | None = None,
-        on_progress: Progress | None = None,
-    ) -> Hits:
+    def search(self, queries: Queries, k: int, options: SearchOptions = DEFAULT_OPTIONS) -> Hits:
         from rejoinder.kernels.topk import NO_MASK, NO_NUMBERS, Best, Threads, rescore
 
-        asked = self.ask(queries)
-        vectors: Vectors = next(iter(asked.arrays.values()))
-        distinct = holds is not None
-        best = Best.none(len(asked), k, distinct=distinct)
-        mask, numbers = NO_MASK if skip is None else skip, NO_NUMBERS if holds is None else holds
-        left, wanted = np.arange(len(asked)), max(self._nearest.candidates, k)
+        encoded = self.encode_queries(queries)
+        vectors: Vectors = next(iter(encoded.arrays.values()))
+        distinct = options.groups is not None
+        best = Best.none(len(encoded), k, distinct=distinct)
+        mask = NO_MASK if options.skip is None else options.skip
+        numbers = NO_NUMBERS if options.groups is None else options.groups
+        left, candidates = np.arange(len(encoded)), max(self._search.candidates, k)
         with Threads() as threads:
-            while left.size and wanted <= min(MOST, self.size):
-                self._nearest.tune(self._index, wanted)
-                proposed = self._index.search(vectors[left], wanted)[1]
+            while left.size and candidates <= min(MAX_CANDIDATES, self.size):
+                self._search.tune(self._index, candidates)
+                proposed = self._index.search(vectors[left], candidates)[1]
                 some = Best.none(left.size, k, distinct=distinct)
+                rows = np.where(proposed < self.size, proposed, -1)
                 pool = self._files[0].mapped
-                rescore(threads, some, proposed, vectors[left], pool, mask, numbers)
+                rescore(threads, some, rows, vectors[left], pool, mask, numbers)
                 best.take(some, left)
                 left = left[some.rows[:, -1] < 0]
-                wanted *= 8
-                if on_progress:
-                    on_progress(len(asked) - left.size, len(asked))
+                candidates *= 8
+                if options.on_progress:
+                    options.on_progress(len(encoded) - left.size, len(encoded))
         if left.size:
-            rest = asked.some(left)
             some = Best.none(left.size, k, distinct=distinct)
-            self.scan(rest, range(self.size), some, skip=skip, holds=holds, on_progress=on_progress)
+            self.scan(encoded.subset(left), range(self.size), some, options)
             best.take(some, left)
-        return hits_of(asked, len(queries), best.rows, best.scores)
+        return self.make_hits(encoded, len(queries), best.rows, best.scores)

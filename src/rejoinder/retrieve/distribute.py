@@ -1,9 +1,9 @@
-"""The exact scan on an engine: ranges of the pool on many machines, the best of all by SQL.
+"""Run the exact search on an engine: workers scan ranges of the pool, SQL merges their hits.
 
-A range of rows is a job. Workers read its vectors or word lists, and the queries as numbers, from
-the folders of the index and of the run, which must therefore be on a file system that all of them
-see; so must the work folder of a Spark engine anyway. A worker needs no model, and no text.
-Every similarity is computed exactly, so the result is that of one machine, row for row.
+A range of rows is a job. Workers read vectors or postings, and the encoded queries, from the
+folders of the index and of the run, so these must be on a file system that all workers share, as
+must the work folder of a Spark engine. Workers need neither the model nor the texts. All
+similarities are exact, so the hits are those of one machine, row for row.
 """
 
 from __future__ import annotations
@@ -21,30 +21,31 @@ import pyarrow as pa
 
 from rejoinder.engine import Engine
 from rejoinder.errors import UsageError
+from rejoinder.files.checked import read_array
 from rejoinder.kernels.topk import Best
 from rejoinder.progress import Progress
-from rejoinder.retrieve.base import (
-    Asked,
+from rejoinder.retrieve.pool import RESPONSE_IDS, Pool, index_name
+from rejoinder.retrieve.retriever import (
+    EncodedQueries,
     Hits,
     Index,
     Mask,
     Queries,
     Retriever,
-    hits_of,
+    SearchOptions,
     make_retriever,
 )
-from rejoinder.retrieve.pool import REPLIES, Pool, index_name
 
 _RANGES = pa.schema([("begin_row", pa.int64()), ("end_row", pa.int64())])
-_FOUND = pa.schema(
+_HITS = pa.schema(
     [
         pa.field("query", pa.int64(), nullable=False),
         pa.field("pair", pa.int64(), nullable=False),
-        pa.field("holds", pa.int64(), nullable=False),
+        pa.field("response_id", pa.int64(), nullable=False),
         pa.field("score", pa.float32(), nullable=False),
     ]
 )
-ASKED, SKIPPED = "asked.npz", "skipped.npy"
+QUERIES, SKIPPED = "queries.npz", "skipped.npy"
 
 
 @dataclass(frozen=True)
@@ -52,45 +53,49 @@ class ScanRanges:
     """An Arrow function: from ranges of rows to the best rows of each query in them."""
 
     retriever: str
-    """Its spec: the object may have opened a model."""
+    """The spec: the retriever itself may hold an open model."""
     index: str
     """The folder of the index."""
     size: int
     job: str
     """The folder with the queries."""
-    replies: str | None
+    response_ids: str | None
+    """The file with the numbers of the responses, if they must be distinct."""
     k: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        index = _opened(self.retriever, self.index, self.size)
-        asked, skip = _read_job(self.job)
-        holds = None if self.replies is None else np.load(self.replies, mmap_mode="r")
+        index = _open_index(self.retriever, self.index, self.size)
+        queries, skip = _read_job(self.job)
+        groups = None
+        if self.response_ids is not None:
+            groups = read_array(self.response_ids, dtype="int64", shape=(self.size,), mmap=True)
+        options = SearchOptions(skip, groups)
         for batch in batches:
             for row in batch.to_pylist():
-                best = Best.none(len(asked), self.k, distinct=holds is not None)
+                best = Best.none(len(queries), self.k, distinct=groups is not None)
                 rows = range(row["begin_row"], row["end_row"])
-                index.scan(asked, rows, best, skip=skip, holds=holds)
+                index.scan(queries, rows, best, options)
                 query, place = np.nonzero(best.rows >= 0)
                 columns = (best.rows, best.held, best.scores)
                 arrays = [query, *(column[query, place] for column in columns)]
                 yield pa.RecordBatch.from_arrays(
-                    [pa.array(a, f.type) for a, f in zip(arrays, _FOUND, strict=True)],
-                    schema=_FOUND,
+                    [pa.array(a, f.type) for a, f in zip(arrays, _HITS, strict=True)],
+                    schema=_HITS,
                 )
 
 
 @lru_cache(maxsize=1)
-def _opened(retriever: str, folder: str, size: int) -> Index:
+def _open_index(retriever: str, folder: str, size: int) -> Index:
     return make_retriever(retriever).open(Path(folder), size)
 
 
 @lru_cache(maxsize=1)
-def _read_job(folder: str) -> tuple[Asked, Mask | None]:
-    with np.load(Path(folder) / ASKED, allow_pickle=False) as arrays:
-        read = dict(arrays)
+def _read_job(folder: str) -> tuple[EncodedQueries, Mask | None]:
+    with np.load(Path(folder) / QUERIES, allow_pickle=False) as stored:
+        arrays = dict(stored)
     skipped = Path(folder) / SKIPPED
     skip = np.load(skipped, allow_pickle=False) if skipped.exists() else None
-    return Asked(read, read.pop("chosen")), skip
+    return EncodedQueries(arrays, arrays.pop("numbers")), skip
 
 
 def search_on(
@@ -104,18 +109,18 @@ def search_on(
     distinct: bool = False,
     on_progress: Progress | None = None,
 ) -> Hits:
-    """What :meth:`Pool.search` finds, computed by an engine."""
+    """Return what :meth:`Pool.search` returns, computed by an engine."""
     index = pool.index(retriever, on_progress)
     if index.approximate:
         raise UsageError(
             f"{retriever}: an approximate index is searched on this machine; leave out the engine,"
             " or take index=exact"
         )
-    asked = index.ask(queries)
+    encoded = index.encode_queries(queries)
     job = Path(tempfile.mkdtemp(dir=engine.work, prefix="scan-"))
-    job.chmod(0o755)  # workers may be another user
-    arrays: dict[str, Any] = {"chosen": asked.chosen, **asked.arrays}
-    np.savez(job / ASKED, **arrays)
+    job.chmod(0o755)  # workers may run as another user
+    arrays: dict[str, Any] = {"numbers": encoded.numbers, **encoded.arrays}
+    np.savez(job / QUERIES, **arrays)
     if skip is not None:
         np.save(job / SKIPPED, skip)
     home = pool.folder if retriever == pool.retriever else pool.scratch
@@ -124,41 +129,37 @@ def search_on(
         index=str((home / index_name(retriever)).absolute()),
         size=pool.size,
         job=str(job),
-        replies=str((pool.folder / REPLIES).absolute()) if distinct else None,
+        response_ids=str((pool.folder / RESPONSE_IDS).absolute()) if distinct else None,
         k=k,
     )
     ranges = [(i, min(i + index.step, pool.size)) for i in range(0, pool.size, index.step)]
     columns = [pa.array(column, pa.int64()) for column in zip(*ranges, strict=True)]
     engine.table("ranges", pa.Table.from_arrays(columns, schema=_RANGES))
     engine.map(
-        "found",
+        "hits",
         "SELECT * FROM ranges ORDER BY begin_row",
         function,
-        _FOUND,
+        _HITS,
         piece_rows=1,
         on_progress=on_progress,
     )
-    best = engine.fetch(_merged("found", k, distinct=distinct))
+    table = engine.fetch(_best_of_all("hits", k, distinct=distinct))
     shutil.rmtree(job, ignore_errors=True)
-    return _hits(asked, len(queries), k, best)
+    rows = np.full((len(encoded), k), -1, np.int64)
+    scores = np.zeros((len(encoded), k), np.float32)
+    query, place = (table.column(name).to_numpy() for name in ("query", "place"))
+    rows[query, place - 1] = table.column("pair").to_numpy()
+    scores[query, place - 1] = table.column("score").to_numpy()
+    return index.make_hits(encoded, len(queries), rows, scores)
 
 
-def _merged(found: str, k: int, *, distinct: bool) -> str:
-    """The best k rows of each query among those of all ranges."""
+def _best_of_all(hits: str, k: int, *, distinct: bool) -> str:
+    """Return the query for the best k rows of each query among the hits of all ranges."""
     order = "ORDER BY score DESC, pair ASC"
-    source = f"SELECT query, pair, score, holds FROM {found}"
+    source = f"SELECT query, pair, score, response_id FROM {hits}"
     if distinct:
-        source += f" QUALIFY row_number() OVER (PARTITION BY query, holds {order}) = 1"
+        source += f" QUALIFY row_number() OVER (PARTITION BY query, response_id {order}) = 1"
     return (
         f"SELECT query, pair, score, row_number() OVER (PARTITION BY query {order}) AS place"
         f" FROM ({source}) QUALIFY row_number() OVER (PARTITION BY query {order}) <= {k}"
     )
-
-
-def _hits(asked: Asked, count: int, k: int, table: pa.Table) -> Hits:
-    rows = np.full((len(asked), k), -1, np.int64)
-    scores = np.zeros((len(asked), k), np.float32)
-    query, place = (table.column(name).to_numpy() for name in ("query", "place"))
-    rows[query, place - 1] = table.column("pair").to_numpy()
-    scores[query, place - 1] = table.column("score").to_numpy()
-    return hits_of(asked, count, rows, scores)

@@ -1,11 +1,11 @@
-"""``bm25`` and ``tfidf``: pairs that share rare words.
+"""``bm25`` and ``tfidf``: similar pairs by the rare words that they share.
 
-BM25 as Lucene computes it: a word of the query adds
+BM25 as Lucene computes it: every occurrence of a word in the query adds
 
     ln(1 + (N - df + 0.5) / (df + 0.5)) · tf / (tf + k1 · (1 - b + b · length / mean length))
 
-for each time it stands in the query; N counts the rows of the pool, df those that have the word,
-and tf how often this row has it. (Robertson's own idf is negative for words that most rows have.)
+where N is the number of rows of the pool, df the number of rows that contain the word, and tf its
+frequency in this row. (Robertson's own idf is negative for words in more than half of the rows.)
 
 TF-IDF is the cosine of vectors with tf · ln(N / df) for each word (Lowe et al. 2015).
 
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.progress import Progress, part_of
-from rejoinder.retrieve.base import Index, WordRetriever
+from rejoinder.retrieve.retriever import Index, WordRetriever
 
 if TYPE_CHECKING:
     from rejoinder.retrieve.pool import Pool
@@ -34,10 +34,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class SparseRetriever(WordRetriever):
-    """Weighs the words that a query and a row share."""
+    """Weights the words that a query and a row share."""
 
     saturate: ClassVar[bool]
-    """Whether the weight of a word has a limit, however often it stands in a row."""
+    """Whether the weight of a word saturates with its frequency in a row."""
 
     def build(
         self, pool: Pool, folder: Path, on_progress: Progress | None = None
@@ -64,15 +64,15 @@ class SparseRetriever(WordRetriever):
 
     @abstractmethod
     def idf(self, postings: Postings) -> Floats:
-        """How much each word of the pool tells."""
+        """Return [words] the inverse document frequency of each word of the pool."""
 
     @abstractmethod
     def query_weights(self, counts: Floats, idf: Floats) -> Floats:
-        """The weights of the words of one query, which stand in it ``counts`` times."""
+        """Return the weights of the words of one query, which occur in it ``counts`` times."""
 
     @abstractmethod
     def norms(self, segment: Segment, postings: Postings) -> Floats:
-        """For each row of a segment what damps its counts."""
+        """Return [rows of a segment] the length normalization of each row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +94,8 @@ class Bm25(SparseRetriever):
             raise ValueError(f"b={self.b:g} is not from 0 to 1")
 
     def idf(self, postings: Postings) -> Floats:
-        rows = postings.rows_with
-        return np.log1p((postings.size - rows + 0.5) / (rows + 0.5))
+        frequency = postings.document_frequency
+        return np.log1p((postings.size - frequency + 0.5) / (frequency + 0.5))
 
     def query_weights(self, counts: Floats, idf: Floats) -> Floats:
         return counts * idf
@@ -115,7 +115,7 @@ class TfIdf(SparseRetriever):
     saturate: ClassVar[bool] = False
 
     def idf(self, postings: Postings) -> Floats:
-        return np.log(postings.size / postings.rows_with)
+        return np.log(postings.size / postings.document_frequency)
 
     def query_weights(self, counts: Floats, idf: Floats) -> Floats:
         vector = counts * idf

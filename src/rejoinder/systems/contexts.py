@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rejoinder.io import JsonLines
+from rejoinder.files.jsonl import JsonLines
 from rejoinder.items import Item, Reference, item_from
 
 

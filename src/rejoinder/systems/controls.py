@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rejoinder.systems.base import LARGEST_SEED, Replies, Request, System, chances, distinct
+from rejoinder.systems.system import LARGEST_SEED, Replies, Request, System, chances, distinct
 
 if TYPE_CHECKING:
     from rejoinder.retrieve.pool import Pool

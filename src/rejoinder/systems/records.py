@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from rejoinder.items import Item, Reference
-from rejoinder.systems.base import Replies
 from rejoinder.systems.contexts import Context
+from rejoinder.systems.system import Replies
 
 
 def as_items(

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rejoinder.registry import RETRIEVERS
 from rejoinder.spec import Spec
-from rejoinder.systems.base import Replies, Request, System
+from rejoinder.systems.system import Replies, Request, System
 
 if TYPE_CHECKING:
-    from rejoinder.retrieve.base import Retriever
+    from rejoinder.retrieve.retriever import Retriever
 
 NOTHING_ALIKE = "nothing in the pool is like it"
 
@@ -36,7 +36,7 @@ class RetrievalSystem(System):
         """How pairs are found."""
 
     def answer(self, contexts: Sequence[Sequence[str]], request: Request) -> list[Replies]:
-        from rejoinder.retrieve.base import Queries
+        from rejoinder.retrieve.retriever import Queries
 
         assert request.pool is not None
         retriever = self.retriever()

@@ -1,5 +1,6 @@
-"""What the filters of ``corpus.clean`` are made of: one idea a file.
+"""The parts of the cleaning filters of ``logs/clean.py``.
 
-``rewrite`` holds the regular expressions, ``characters`` the tables by code point, ``columns``
-the way between Arrow and compiled loops, ``bots`` and ``speech`` what removes a post.
+``rewrite`` has the regular expressions, ``characters`` the tables of code points, ``columns`` the
+conversion between Arrow and compiled loops; ``bots`` and ``language`` decide which posts are
+removed.
 """

@@ -1,4 +1,4 @@
-"""Programs that post by themselves, by the name of the client that a platform gives."""
+"""Find posts of bots and schedulers by the client that the platform names."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ CLIENTS = (
     r"autotweet|auto tweet|twiccolo|ツイ助|ついすけ|twisuke|自動|定期|rakubo|botbird|"
     r"shindanmaker|診断メーカー|twirobo|twimerumaga|services for twitter",
 )
-"""Expressions (RE2, case does not matter) of which one is found in the client of such a post."""
+"""Regular expressions (RE2, ignoring case) that match such clients."""
 
 
-def by_bots(clients: pa.Array, patterns: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Which posts come from such a client; an unknown client is none."""
+def posted_by_bots(clients: pa.Array, patterns: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Return which posts come from such a client; an unknown client does not count."""
     if not patterns or clients.null_count == len(clients):
         return np.zeros(len(clients), np.bool_)
-    # an archive knows few clients: each is looked at once a batch
+    # an archive has few different clients: each is matched once a batch
     names = clients.dictionary_encode()
-    wanted = "|".join(f"(?:{pattern})" for pattern in patterns)
-    found = pc.match_substring_regex(names.dictionary, wanted, ignore_case=True)
-    found = pc.fill_null(found.take(names.indices), False)
-    return found.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    expression = "|".join(f"(?:{pattern})" for pattern in patterns)
+    matches = pc.match_substring_regex(names.dictionary, expression, ignore_case=True)
+    matches = pc.fill_null(matches.take(names.indices), False)
+    return matches.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]

@@ -1,7 +1,7 @@
-"""What each code point is, as one table of bits a language, and how languages are written.
+"""Tables that classify every code point as space, emoji, letter, and so on.
 
-The tables come from the package ``regex``, which knows scripts and emoji; the standard library
-does not. They are made once a process, when the first batch is cleaned.
+They are made with the package ``regex``, because the standard library knows neither scripts nor
+emoji, once in each process, when the first batch is cleaned.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import regex
 from numpy.typing import NDArray
 
 from rejoinder.kernels import cleaning as kernel
+from rejoinder.text.scripts import scripts_of
 
-# isspace(), controls, and blanks that others use as such: zero-width, Hangul and Braille ones
+# isspace(), control characters, and other blanks: zero-width, Hangul and Braille
 _SPACE = r"[\s\p{Cc}\p{Z}\u180e\u200b\u2060\ufeff\u2800\u3164]"
-# pictures that are also ordinary signs of a text count as emoji only when the style mark says so
+# symbols that are also ordinary text are emoji only before an emoji variation selector
 _TEXTUAL = r"[©®‼⁉™ℹ↔-↪〰〽㊗㊙Ⓜ]"
 _EMOJI = rf"(?!{_TEXTUAL})[\p{{Emoji}}--[\x00-\x7f]]|[\U0001f000-\U0001ffff&&\p{{ExtPict}}]"
 _PART = r"[\u200d\u20e3\ufe0e\ufe0f\U000e0020-\U000e007f]"
@@ -35,55 +36,14 @@ _PATTERNS = {
 UNSPACED = frozenset(("ja", "zh", "th", "lo", "km", "my", "bo", "dz"))
 """Languages without spaces between words."""
 
-_CYRILLIC = "ab av ba be bg ce cu cv kv ky mk mn os ru tg tt uk"
-_SCRIPTS = {
-    "ja": "Hiragana Katakana Han",
-    "zh": "Han Bopomofo",
-    "ko": "Hangul",
-    "el": "Greek",
-    "hy": "Armenian",
-    "ka": "Georgian",
-    "th": "Thai",
-    "lo": "Lao",
-    "km": "Khmer",
-    "my": "Myanmar",
-    "si": "Sinhala",
-    "ta": "Tamil",
-    "te": "Telugu",
-    "kn": "Kannada",
-    "ml": "Malayalam",
-    "gu": "Gujarati",
-    "or": "Oriya",
-    "dv": "Thaana",
-    "ii": "Yi",
-    "pa": "Gurmukhi Arabic",
-    "iu": "Canadian_Aboriginal Latin",
-    "cr": "Canadian_Aboriginal Latin",
-    "oj": "Canadian_Aboriginal Latin",
-    **dict.fromkeys(("he", "yi"), "Hebrew"),
-    **dict.fromkeys(("am", "ti"), "Ethiopic"),
-    **dict.fromkeys(("bo", "dz"), "Tibetan"),
-    **dict.fromkeys(("as", "bn"), "Bengali"),
-    **dict.fromkeys(("hi", "mr", "ne", "sa", "pi"), "Devanagari"),
-    **dict.fromkeys(("ar", "fa", "ps", "ug", "ur"), "Arabic"),
-    **dict.fromkeys(("ks", "sd"), "Arabic Devanagari"),
-    **dict.fromkeys(("ku", "ms"), "Latin Arabic"),
-    **dict.fromkeys(_CYRILLIC.split(), "Cyrillic"),
-    **dict.fromkeys(("az", "bs", "kk", "sr", "tk", "uz"), "Cyrillic Latin"),
-}
-_PROLONGED = {"ja": "ーｰ"}  # in no script of their own: several share them
-
-
-def scripts(language: str) -> tuple[str, ...]:
-    """The Unicode scripts in which a language is written; Latin where nothing else is known."""
-    return tuple(_SCRIPTS.get(language, "Latin").split())
+_PROLONGED = {"ja": "ーｰ"}  # shared by several scripts
 
 
 @cache
 def table(language: str) -> NDArray[np.uint16]:
-    """For every code point the bits of ``kernels.cleaning``, OWN of this language."""
-    shares = "".join(rf"\p{{Script={script}}}" for script in scripts(language))
-    own = rf"[[{shares}]&&\p{{L}}]"
+    """Return the bits of ``kernels.cleaning`` for every code point, with OWN for this language."""
+    scripts = "".join(rf"\p{{Script={script}}}" for script in scripts_of(language))
+    own = rf"[[{scripts}]&&\p{{L}}]"
     if language in _PROLONGED:
         own += f"|[{_PROLONGED[language]}]"
     kinds = _common().copy()
@@ -100,10 +60,10 @@ def _common() -> NDArray[np.uint16]:
 
 
 def _set(kinds: NDArray[np.uint16], pattern: str, bit: int) -> None:
-    for match in regex.finditer(f"(?:{pattern})+", _everything(), flags=regex.V1):
+    for match in regex.finditer(f"(?:{pattern})+", _all_characters(), flags=regex.V1):
         kinds[match.start() : match.end()] |= bit
 
 
 @cache
-def _everything() -> str:
+def _all_characters() -> str:
     return "".join(map(chr, range(0x110000)))

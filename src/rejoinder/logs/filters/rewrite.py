@@ -1,8 +1,7 @@
-"""Changing filters that are regular expressions: entities, URLs, e-mail addresses, phones.
+"""Rewriting filters with regular expressions: entities, URLs, e-mail addresses, phone numbers.
 
-Each takes the texts of rows that may match, as ``kernels.cleaning.scan`` found them. What is
-removed leaves a space behind: the words on both sides must not grow together, and the filter
-for white space comes later.
+Each gets only the texts that may match, as determined by ``kernels.cleaning.scan``. A removed part
+is replaced by a space, so that the words around it stay separate; white space is cleaned later.
 """
 
 from __future__ import annotations
@@ -17,23 +16,23 @@ import pyarrow.compute as pc
 
 EMAIL_MASK, PHONE_MASK = "<email>", "<phone>"
 
-# &amp;lt; is what an archive that escapes twice makes of <
+# an archive that escapes twice turns < into &amp;lt;
 _ENTITY = re.compile(r"&((?:amp;)*)(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
-# A URL is ASCII: Japanese goes on right behind it. It does not end with what ends a sentence.
+# A URL is ASCII: Japanese may follow without a space. It does not end with punctuation.
 _IN_URL = r"[!#-;=?-Z\[\]_a-z~]"
 _END_OF_URL = r"[#-&*+/-9=@-Z_a-z~-]"
 _HOST = r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*"
-# without scheme only with a path and a well-known ending: "Amazon.com" is part of a sentence
+# without a scheme only with a path and a well-known ending: "Amazon.com" may be just a name
 _ENDINGS = "com|net|org|info|jp|cn|tw|kr|uk|de|fr|ru|be|ly|gl|co|io|tv|fm|me"
-# cases are spelled out: RE2 would take ſ for an s
+# both cases are spelled out: ignoring case, RE2 matches ſ as an s
 _URL = (
     rf"(?:(?:[Hh][Tt][Tt][Pp][Ss]?|[Ff][Tt][Pp])://(?:{_IN_URL}*{_END_OF_URL})?"
     rf"|[Ww]{{3}}\.{_HOST}\.[A-Za-z]+(?:[/?:]{_IN_URL}*{_END_OF_URL})?"
     rf"|{_HOST}\.(?:{_ENDINGS})/{_IN_URL}*{_END_OF_URL})…?"
 )
 
-# @name@host.example is somebody on another server, no address
+# @name@host.example is a user of another server, not an address
 _EMAIL = re.compile(
     r"(?<![A-Za-z0-9._%+-])(?<!^[@＠])(?<![^A-Za-z0-9_][@＠])"
     r"[A-Za-z0-9_][A-Za-z0-9._%+-]*[@＠](?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,24}"
@@ -42,7 +41,7 @@ _EMAIL = re.compile(
 _D, _S = "[0-9０-９]", "[ .‐‑‒–−－ー-]"
 _OPEN, _CLOSE = "[(（]?", "[)）]?"
 _PHONE = re.compile(
-    # neither inside a word or number nor an amount of money or a number of a list
+    # not inside a word or number, not an amount of money or a list number
     rf"(?<![0-9０-９A-Za-z_$€£¥￥#=])(?<![0-9０-９][.,:/-])"
     r"(?:"
     # +81 90 1234 5678, +1 (415) 555-2671
@@ -60,22 +59,22 @@ _DIGIT = re.compile(_D)
 
 
 def entities(texts: pa.Array) -> pa.Array:
-    """``&amp;`` to ``&``, also where it was escaped twice; unknown names stay."""
+    """Decode ``&amp;`` to ``&``, also if escaped twice; unknown names are kept."""
     return _each(texts, lambda text: _ENTITY.sub(_character, text))
 
 
 def urls(texts: pa.Array) -> pa.Array:
-    """No addresses of pages, nor their beginnings where a platform cut them off."""
+    """Remove URLs, also those that a platform cut off."""
     return pc.replace_substring_regex(texts, _URL, " ")
 
 
 def emails(texts: pa.Array) -> pa.Array:
-    """Addresses masked, so that nobody is found through an evaluator."""
+    """Mask e-mail addresses, so that an evaluator does not contain personal data."""
     return _each(texts, lambda text: _EMAIL.sub(EMAIL_MASK, text))
 
 
 def phones(texts: pa.Array) -> pa.Array:
-    """Phone numbers masked; years, prices, scores and dates are none."""
+    """Mask phone numbers, but not years, prices, scores and dates."""
     return _each(texts, lambda text: _PHONE.sub(_mask, text))
 
 

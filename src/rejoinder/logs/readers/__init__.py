@@ -1,1 +1,1 @@
-"""Readers of logs, one small file a format; a package adds its own under ``rejoinder.readers``."""
+"""Log readers, one file per format; packages add theirs as entry points ``rejoinder.readers``."""

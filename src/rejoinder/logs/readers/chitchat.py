@@ -1,7 +1,8 @@
-"""``chitchat``: the chats of the package ``chitchat-dataset``, or of a file like the one in it.
+"""``chitchat``: the chats of the package ``chitchat-dataset``, or of a file in its format.
 
-The document is one JSON object, chat id → messages, so it is read whole (40 MB), and the line of
-a post is the number of its chat. A message is a list of what its sender typed in a row.
+The document is one JSON object that maps chat ids to messages, so it is read as a whole (40 MB),
+and the line of a post is the number of its chat. A message is a list of consecutive texts of its
+sender.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from typing import ClassVar
 
 import msgspec
 
-from rejoinder.errors import MissingExtra
-from rejoinder.io import explain
-from rejoinder.logs.readers.base import BadRecord, Post, Reader, Turn, dialogue, rejected
-from rejoinder.logs.readers.lines import Chunk, open_raw
+from rejoinder.errors import missing_extra
+from rejoinder.files.jsonl import explain
+from rejoinder.files.paths import open_input
+from rejoinder.logs.readers.lines import Chunk
+from rejoinder.logs.readers.reader import BadRecord, Post, Reader, Turn, dialogue, rejected
 from rejoinder.logs.readers.times import BadTime, microseconds
 
 PACKAGE = frozenset({"package", "chitchat", "chitchat-dataset"})
-"""The inputs that mean the installed package."""
+"""Names of inputs that stand for the installed package."""
 
 
 class _Typed(msgspec.Struct, gc=False):
@@ -42,17 +44,19 @@ class Chitchat(Reader):
     splittable: ClassVar[bool] = False
 
     def chunk(self, path: str, size: int = 0) -> list[Chunk]:
-        open_raw(_file(path)).close()
+        open_input(_file(path)).close()
         return [Chunk(path)]
 
     def records(self, chunk: Chunk) -> Iterator[Post]:
         source = chunk.path
-        with open_raw(_file(source)) as file:
+        with open_input(_file(source)) as file:
             document = file.read()
         try:
             chats = msgspec.json.decode(document, type=dict[str, msgspec.Raw])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            reason = f"no JSON object of chats ({error}); expected the dataset.json of the package"
+            reason = (
+                f"not a JSON object of chats ({error}); expected the dataset.json of the package"
+            )
             yield rejected(source, 1, reason, document[:2000])
             return
         for number, raw in enumerate(chats.values(), 1):
@@ -78,5 +82,5 @@ def _file(path: str) -> str:
         return path
     spec = find_spec("chitchat_dataset")
     if spec is None or spec.origin is None:
-        raise MissingExtra("the package chitchat-dataset is not here: pip install chitchat-dataset")
+        raise missing_extra("chitchat", "chitchat-dataset", task="the format chitchat")
     return str(Path(spec.origin).with_name("dataset.json"))

@@ -1,6 +1,6 @@
-"""``conversations``: a post a line, conversations separated by blank lines, speakers alternate.
+"""``conversations``: one turn a line, dialogues separated by blank lines, speakers alternate.
 
-A line that is no text breaks its conversation in two: what stands around it did not follow.
+A line that is not text splits its dialogue in two, because the turns around it are not neighbours.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rejoinder.logs.readers.base import Post, Reader, Turn, dialogue
+from rejoinder.logs.readers.reader import Post, Reader, Turn, dialogue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class Conversations(Reader):
         first = last = 0
         for number, line in lines:
             text = line.decode().strip()
-            if not text:  # blank in Unicode's sense
+            if not text:  # only Unicode spaces
                 continue
             if turns and number != last + 1:
                 yield from _numbered(turns, source, first)
@@ -38,7 +38,7 @@ class Conversations(Reader):
 
 
 def _numbered(turns: list[Turn], source: str, first: int) -> Iterator[Post]:
-    """Each turn with its own line."""
+    """Yield the posts of a dialogue, each with its own line."""
     for turn, post in enumerate(dialogue(turns, source, first)):
         post.line = first + turn
         yield post

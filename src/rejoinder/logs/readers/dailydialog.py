@@ -1,6 +1,6 @@
 """``dailydialog``: a dialogue a line, each turn ended by ``__eou__``, speakers alternate.
 
-XDailyDialog puts topic, acts and emotions behind the last turn, after a tab: they are no turn.
+XDailyDialog adds topic, acts and emotions after a tab behind the last turn; they are skipped.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rejoinder.logs.readers.base import BadRecord, LineReader, Post, Turn, dialogue
+from rejoinder.logs.readers.reader import BadRecord, LineReader, Post, Turn, dialogue
 
 END = "__eou__"
 

@@ -1,11 +1,11 @@
 """``dailydialog-plusplus``: a context a line, with several good replies to its last turn.
 
-The good replies answer one and the same post, so that they share its ``utterance_id``: what a
-rater learns from. Wrong replies, of which the files of DailyDialog++ have many, are never read.
+The good replies answer the same post, so they share its ``utterance_id``, which raters are trained
+on. The wrong replies of DailyDialog++ are not read.
 
-A post is known by all that was said until then: where two contexts begin alike (28 with "May I
-help you?"), what they share is one post with several answers, in one dialogue, and a split never
-has a part of it on either side. Repetitions count as ``repeated-id``.
+The id of a post is a hash of the dialogue up to it. Where two contexts begin alike (28 with "May I
+help you?"), their common turns are the same posts with several answers, in one dialogue, which a
+split never divides. Repetitions are counted as ``repeated-id``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from rejoinder.logs.readers.base import BadRecord, JsonReader, Post
+from rejoinder.logs.readers.reader import BadRecord, JsonReader, Post
 
 
 class _Record(msgspec.Struct, gc=False):
@@ -34,7 +34,7 @@ class DailyDialogPlusPlus(JsonReader):
 
     def posts(self, record: _Record, number: int, source: str) -> Iterable[Post]:
         turns = [text for turn in record.context if (text := turn.strip())]
-        # in their order, each once: a post must not have two rows
+        # each once, in order: a post must not have two rows
         replies = dict.fromkeys(
             text for reply in record.positive_responses if (text := reply.strip())
         )
@@ -42,22 +42,22 @@ class DailyDialogPlusPlus(JsonReader):
             raise BadRecord("the context has no turn with text; expected at least one")
         if not replies:
             raise BadRecord("there is no good reply; expected positive_responses")
-        sides = [f"{_known_by(turns[:1])}#{side}" for side in "AB"]
-        said: list[Post] = []
+        sides = [f"{_hash(turns[:1])}#{side}" for side in "AB"]
+        posts: list[Post] = []
 
         def add(text: str, turn: int, parent: str | None) -> str:
-            known = _known_by([*turns[:turn], text])
+            post_id = _hash([*turns[:turn], text])
             author = sides[turn % 2]
-            said.append(Post(source, number, text, id=known, parent=parent, author=author))
-            return known
+            posts.append(Post(source, number, text, id=post_id, parent=parent, author=author))
+            return post_id
 
         last: str | None = None
         for turn, text in enumerate(turns):
             last = add(text, turn, last)
         for reply in replies:
             add(reply, len(turns), last)
-        return said
+        return posts
 
 
-def _known_by(turns: list[str]) -> str:
+def _hash(turns: list[str]) -> str:
     return blake2b(msgspec.json.encode(turns), digest_size=12).hexdigest()

@@ -1,31 +1,26 @@
-"""Bytes on disk → numbered lines: cutting a file for several processes, and surviving damage.
+"""Read numbered lines of files that are split among several processes and may be damaged.
 
-What cannot be a line of text (cut-off compression, 16 MB without a newline, no UTF-8) is set
-aside here, so that a reader sees decodable lines only, and one bad place costs one record.
+What is not a line of text (a cut-off compressed file, 16 MB without a newline, invalid UTF-8) is
+collected separately, so readers only see decodable lines, and one bad place costs one record.
 """
 
 from __future__ import annotations
 
-import os
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO
 
-import zstandard
-
-from rejoinder.errors import DataError
-from rejoinder.io import LONGEST_LINE
+from rejoinder.files.compressed import DAMAGE, is_compressed, pieces
+from rejoinder.files.jsonl import MAX_LINE_BYTES
+from rejoinder.files.paths import open_input
 
 CHUNK = 32 * 2**20
 BLOCK = 2**20
-PIECE = 2**14
-"""Compressed bytes a step: in a damaged file, what the failing step held is lost."""
 BOM = b"\xef\xbb\xbf"
 BEGINNING = 500
-"""How many characters of a bad record are kept."""
+"""Characters of a bad record that are kept."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +35,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line, or a damaged rest of a file, that is no text."""
+    """A line, or the damaged rest of a file, that is not text."""
 
     line: int
     reason: str
@@ -48,30 +43,14 @@ class BadLine:
 
 
 def beginning(raw: bytes) -> str:
-    """The first characters of a record, for the rejects file."""
+    """Return the first characters of a record, for the rejects file."""
     return raw[: 4 * BEGINNING].decode("utf-8", "replace").strip()[:BEGINNING]
 
 
-def is_plain(path: str) -> bool:
-    """Whether bytes of the file are bytes of its lines."""
-    return not path.endswith((".gz", ".zst"))
-
-
-def open_raw(path: str) -> IO[bytes]:
-    """Open for reading, or say in words why not."""
-    try:
-        if os.path.isdir(path):
-            raise IsADirectoryError(0, "it is a folder")
-        return open(path, "rb")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise DataError(f"cannot be read: {reason}", path=path) from None
-
-
 def cut(path: str, size: int = CHUNK) -> list[Chunk]:
-    """Byte ranges of about ``size`` that begin at line starts and know their first line."""
+    """Return byte ranges of about ``size`` that begin at line starts, each with its first line."""
     starts, offset, line, target = [(0, 1)], 0, 1, size
-    with open_raw(path) as file:
+    with open_input(path) as file:
         while block := file.read(BLOCK):
             begin = 0
             while target - offset <= len(block):
@@ -91,10 +70,9 @@ def cut(path: str, size: int = CHUNK) -> list[Chunk]:
 
 
 class Lines:
-    """The non-blank lines of a chunk with their numbers; ``bad`` collects what was no line.
+    """The non-blank lines of a chunk with their numbers; ``bad`` collects the bad lines.
 
-    A gap in the numbers is a blank or a bad line: formats in which blank lines mean something
-    look at that.
+    A gap in the numbers is a blank or a bad line, which separates dialogues in some formats.
     """
 
     def __init__(self, chunk: Chunk) -> None:
@@ -115,7 +93,7 @@ class Lines:
                     held += len(first)
                     if not skipping:
                         rest.append(first)
-                        if held > LONGEST_LINE:
+                        if held > MAX_LINE_BYTES:
                             self._too_long(number, rest)
                             skipping = True
                     if not others:
@@ -129,7 +107,7 @@ class Lines:
                             yield number, text
                         number += 1
                     rest, held, skipping = [last], len(last), False
-            except (EOFError, zlib.error, zstandard.ZstdError) as error:
+            except DAMAGE as error:
                 damage = str(error)
         last = b"".join(rest)
         if damage:
@@ -145,8 +123,8 @@ class Lines:
             yield number, line
 
     def _text(self, number: int, line: bytes) -> bytes | None:
-        """The line if it is text, None if it is blank or was set aside."""
-        if len(line) > LONGEST_LINE:
+        """Return the line if it is text; None if it is blank or bad."""
+        if len(line) > MAX_LINE_BYTES:
             self._too_long(number, [line])
             return None
         if not line.isascii():
@@ -159,20 +137,14 @@ class Lines:
         return None if not line or line.isspace() else line
 
     def _too_long(self, number: int, pieces: list[bytes]) -> None:
-        reason = f"the line is longer than {LONGEST_LINE >> 20} MB; expected one record a line"
+        reason = f"the line is longer than {MAX_LINE_BYTES >> 20} MB; expected one record a line"
         self.bad.append(BadLine(number, reason, beginning(b"".join(pieces)[: 4 * BEGINNING])))
 
 
 def _blocks(chunk: Chunk, stack: ExitStack) -> Iterator[bytes]:
-    """The (decompressed) bytes of a chunk."""
-    raw = stack.enter_context(open_raw(chunk.path))
-    if chunk.path.endswith(".gz"):
-        return _decompress(raw, lambda: zlib.decompressobj(31))
-    if chunk.path.endswith(".zst"):
-        # Reddit's dumps are written with --long=31: the default window refuses them
-        dctx = zstandard.ZstdDecompressor(max_window_size=2**31)
-        return _decompress(raw, dctx.decompressobj)
-    return _range(raw, chunk)
+    """Yield the (decompressed) bytes of a chunk."""
+    raw = stack.enter_context(open_input(chunk.path))
+    return pieces(raw, chunk.path) if is_compressed(chunk.path) else _range(raw, chunk)
 
 
 def _range(raw: IO[bytes], chunk: Chunk) -> Iterator[bytes]:
@@ -184,27 +156,8 @@ def _range(raw: IO[bytes], chunk: Chunk) -> Iterator[bytes]:
         yield block
 
 
-def _decompress(raw: IO[bytes], start: Any) -> Iterator[bytes]:
-    """All complete data of all frames; EOFError if the last one is not complete."""
-    decoder = None
-    while piece := raw.read(PIECE):
-        while piece:
-            if decoder is None:
-                piece = piece.lstrip(b"\0")  # padding of tapes, as gzip itself allows
-                if not piece:
-                    break
-                decoder = start()
-            if data := decoder.decompress(piece):
-                yield data
-            piece = b""
-            if decoder.eof:
-                piece, decoder = decoder.unused_data, None
-    if decoder is not None:
-        raise EOFError("its end is missing")
-
-
 def _without_mark(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Without the byte order mark that some editors put first."""
+    """Skip the byte order mark that some editors write first."""
     first = b""
     for block in blocks:
         first += block

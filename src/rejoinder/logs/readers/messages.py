@@ -1,8 +1,8 @@
-"""``messages``: a message a line, with ``dialogue_id``, ``speaker``, ``text`` and ``time``.
+"""``messages``: one message a line, with ``dialogue_id``, ``speaker``, ``text`` and ``time``.
 
-Messages of several dialogues may be interleaved, so the line before says nothing: ``turn`` and
-``parent`` stay empty. The pipeline orders the messages of a dialogue by (time, line) and merges
-consecutive ones of one speaker.
+Messages of several dialogues may be interleaved, so ``turn`` and ``parent`` stay empty: the
+pipeline orders the messages of a dialogue by (time, line) and merges consecutive messages of one
+speaker.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from rejoinder.logs.readers.base import JsonReader, Post
+from rejoinder.logs.readers.reader import JsonReader, Post
 from rejoinder.logs.readers.times import microseconds
 
 
@@ -32,7 +32,7 @@ class Messages(JsonReader):
     record: ClassVar[Any] = _Message
 
     local: bool = False
-    """Speakers are roles ("user", "bot"): somebody else in every dialogue."""
+    """Whether speakers are roles ("user", "bot"), which are other people in every dialogue."""
 
     def posts(self, record: _Message, number: int, source: str) -> Iterable[Post]:
         author = f"{record.dialogue_id}#{record.speaker}" if self.local else str(record.speaker)

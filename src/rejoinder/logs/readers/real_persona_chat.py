@@ -1,7 +1,6 @@
-"""``real-persona-chat``: Japanese chats of people who are known by a short name.
+"""``real-persona-chat``: Japanese chats between people with short pseudonyms.
 
-An unknown time stands in the data as ``NaT``. Two ids stand twice, so a dialogue is known by
-its line.
+An unknown time is ``NaT`` in the data. Two ids occur twice, so the line is the id of a dialogue.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from rejoinder.logs.readers.base import JsonReader, Post, Turn, dialogue
+from rejoinder.logs.readers.reader import JsonReader, Post, Turn, dialogue
 from rejoinder.logs.readers.times import microseconds
 
 

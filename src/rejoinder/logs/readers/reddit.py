@@ -1,8 +1,8 @@
 """``reddit``: dumps of submissions and comments, JSON lines (``.zst`` as they are published).
 
-Ids carry Reddit's prefixes (``t3_`` submission, ``t1_`` comment), so both kinds share one space.
-A post whose text was deleted or removed is set aside as such; a deleted author of a text that is
-still there is nobody, not one author called "[deleted]". A crosspost counts as a retweet.
+Ids have Reddit's prefixes (``t3_`` submission, ``t1_`` comment), so ids of both kinds differ. A
+post whose text was deleted or removed is rejected as deleted; a post with text whose author was
+deleted has no author, instead of one author called "[deleted]". A crosspost counts as a retweet.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from rejoinder.logs.readers.base import DELETED, BadRecord, JsonReader, Post, missing
+from rejoinder.logs.readers.reader import DELETED, BadRecord, JsonReader, Post, missing
 from rejoinder.logs.readers.times import microseconds
 
 _GONE = frozenset({"[deleted]", "[removed]", "[deleted by user]"})

@@ -1,6 +1,6 @@
-"""``self-dialogue``: dialogues that one worker wrote alone, playing both sides.
+"""``self-dialogue``: dialogues in which one worker wrote both sides.
 
-The two sides are ``worker#A`` and ``worker#B``: otherwise all turns would be one long turn.
+The sides become the authors ``worker#A`` and ``worker#B``; otherwise all turns would be merged.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from rejoinder.logs.readers.base import JsonReader, Post, Turn, dialogue
+from rejoinder.logs.readers.reader import JsonReader, Post, Turn, dialogue
 from rejoinder.logs.readers.times import microseconds
 
 

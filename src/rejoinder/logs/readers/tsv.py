@@ -1,4 +1,4 @@
-"""``tsv``: a dialogue a line, turns separated by tabs, speakers alternate."""
+"""``tsv``: one dialogue a line, turns separated by tabs, speakers alternate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rejoinder.logs.readers.base import LineReader, Post, Turn, dialogue
+from rejoinder.logs.readers.reader import LineReader, Post, Turn, dialogue
 
 
 @dataclass(frozen=True, kw_only=True)

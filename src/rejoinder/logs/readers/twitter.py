@@ -1,8 +1,8 @@
-"""``twitter``: archives of tweets, a JSON object a line, in the fields of API v1.1 or v2.
+"""``twitter``: archives of tweets, one JSON object a line, with the fields of API v1.1 or v2.
 
-v2 answers wrapped as ``{"data": …}`` are unwrapped. Required are the id, the text, the time and
-the author (in v2: ask for ``author_id`` and ``created_at``). A tweet that names somebody without
-answering is a mention; where the entities are not there, an ``@name`` in the text decides.
+Responses of v2, ``{"data": …}``, are unwrapped. Required are id, text, time and author (in v2,
+request ``author_id`` and ``created_at``). A tweet that names a user but is no reply is a mention;
+if there are no entities, an ``@name`` in the text decides.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from rejoinder.io import explain
-from rejoinder.logs.readers.base import DELETED, BadRecord, JsonReader, Post, missing, rejected
+from rejoinder.files.jsonl import explain
+from rejoinder.logs.readers.reader import DELETED, BadRecord, JsonReader, Post, missing, rejected
 from rejoinder.logs.readers.times import BadTime, microseconds
 
 Id = str | int | None
 _NAME = re.compile(r"(?<![\w@])[@＠]\w")
 _TAG = re.compile(r"<[^>]*>")
-_NOTHING = msgspec.Raw()
+_ABSENT = msgspec.Raw()
 
 
 class _User(msgspec.Struct, gc=False):
@@ -60,17 +60,17 @@ class _Tweet(msgspec.Struct, gc=False):
     user: _User | None = None
     in_reply_to_status_id_str: str | None = None
     in_reply_to_status_id: Id = None
-    retweeted_status: msgspec.Raw = _NOTHING
+    retweeted_status: msgspec.Raw = _ABSENT
     is_quote_status: bool | None = None
     quoted_status_id_str: str | None = None
     quoted_status_id: Id = None
     extended_tweet: _Long | None = None
-    delete: msgspec.Raw = _NOTHING
+    delete: msgspec.Raw = _ABSENT
     # v2
     author_id: Id = None
     referenced_tweets: list[_Reference] | None = None
     note_tweet: _Long | None = None
-    data: msgspec.Raw = _NOTHING
+    data: msgspec.Raw = _ABSENT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,17 +81,17 @@ class Twitter(JsonReader):
     record: ClassVar[Any] = _Tweet
 
     def posts(self, record: _Tweet, number: int, source: str) -> Iterable[Post]:
-        if record.data is not _NOTHING and _there(record.data):
+        if record.data is not _ABSENT and _is_present(record.data):
             return _wrapped(bytes(record.data), number, source)
         return (_post(record, number, source),)
 
 
-def _there(raw: msgspec.Raw) -> bool:
+def _is_present(raw: msgspec.Raw) -> bool:
     return bytes(raw) not in (b"", b"null")
 
 
 def _wrapped(data: bytes, number: int, source: str) -> list[Post]:
-    """The tweets of one answer of API v2; a bad one among them costs itself only."""
+    """Return the tweets of one response of API v2; a bad one does not affect the others."""
     listed = data[:1] == b"["
     tweets = msgspec.json.decode(data, type=list[msgspec.Raw]) if listed else [data]
     posts = []
@@ -106,7 +106,7 @@ def _wrapped(data: bytes, number: int, source: str) -> list[Post]:
 
 
 def _post(tweet: _Tweet, number: int, source: str) -> Post:
-    if tweet.delete is not _NOTHING and _there(tweet.delete):
+    if tweet.delete is not _ABSENT and _is_present(tweet.delete):
         raise BadRecord(DELETED)
     post_id = _text_id(tweet.id_str, tweet.id)
     author = _author(tweet)
@@ -125,7 +125,7 @@ def _post(tweet: _Tweet, number: int, source: str) -> Post:
     if tweet.created_at is None:
         raise missing("created_at")
     parent = _text_id(tweet.in_reply_to_status_id_str, tweet.in_reply_to_status_id)
-    retweet = text.startswith("RT @") or _there(tweet.retweeted_status)
+    retweet = text.startswith("RT @") or _is_present(tweet.retweeted_status)
     quote = bool(
         tweet.is_quote_status or tweet.quoted_status_id_str or tweet.quoted_status_id is not None
     )
@@ -145,12 +145,12 @@ def _post(tweet: _Tweet, number: int, source: str) -> Post:
         label=tweet.lang,
         client=_client(tweet.source) if tweet.source else None,
         retweet=retweet,
-        mention=parent is None and not retweet and (quote or _names(entities, text)),
+        mention=parent is None and not retweet and (quote or _has_mention(entities, text)),
     )
 
 
 def _text_id(text: str | None, number: Id) -> str | None:
-    """Ids are text: as numbers they are too big for many a program."""
+    """Return the id as text: as numbers, ids are too large for some programs."""
     if text:
         return text
     return None if number is None or number == "" else str(number)
@@ -162,8 +162,8 @@ def _author(tweet: _Tweet) -> str | None:
     return _text_id(None, tweet.author_id)
 
 
-def _names(entities: _Entities | None, text: str) -> bool:
-    """Whether the tweet names somebody."""
+def _has_mention(entities: _Entities | None, text: str) -> bool:
+    """Return whether the tweet names a user."""
     if entities is None:
         return ("@" in text or "＠" in text) and _NAME.search(text) is not None
     return bool(entities.user_mentions or entities.mentions)

@@ -50,7 +50,7 @@ import pyarrow as pa
 
 from rejoinder.engine.tables import conform, plain, write_rows
 from rejoinder.errors import RejoinderError, ResourceError, UsageError
-from rejoinder.io import open_output
+from rejoinder.files.output import open_output
 from rejoinder.machine import locked
 from rejoinder.progress import Progress
 

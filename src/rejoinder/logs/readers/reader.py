@@ -1,12 +1,12 @@
-"""What a reader is: a log format, as posts.
+"""The interface of log readers: each turns one log format into posts.
 
-Most formats are lines: a reader of those writes :meth:`Reader.read`, or, if a line is a JSON
-object, gives its fields as a struct and writes :meth:`JsonReader.posts`. A format that is no
-lines (a package, one big JSON document) writes :meth:`Reader.records` instead.
+Most formats consist of lines: their readers implement :meth:`Reader.read`, or, if each line is a
+JSON object, declare its fields as a struct and implement :meth:`JsonReader.posts`. Other formats
+(a package, one large JSON document) implement :meth:`Reader.records`.
 
-A bad record is a post as well, with ``reject`` set: readers never raise for bad data. What every
-format needs is written here or in ``corpus/read.py`` once: bad lines, lengths, hashed authors,
-turns of a dialogue.
+A bad record becomes a post with ``reject`` set: readers never raise for bad data. What all formats
+share is here and in ``logs/read.py``: bad lines, maximum lengths, hashed authors, the turns of a
+dialogue.
 """
 
 from __future__ import annotations
@@ -18,17 +18,21 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from rejoinder.io import explain
-from rejoinder.logs.readers.lines import CHUNK, Chunk, Lines, beginning, cut, is_plain, open_raw
+from rejoinder.errors import UsageError
+from rejoinder.files.compressed import is_compressed
+from rejoinder.files.jsonl import explain
+from rejoinder.files.paths import open_input
+from rejoinder.logs.readers.lines import CHUNK, Chunk, Lines, beginning, cut
 from rejoinder.logs.readers.times import BadTime
-from rejoinder.spec import Spec, spec_of
+from rejoinder.registry import READERS
+from rejoinder.spec import Spec, parameters, parse, spec_of
 
 DELETED = "deleted"
-"""The reject reason of posts whose author or platform took the text away: no fault of the log."""
+"""The reject reason of posts that were deleted on the platform; the log itself is fine."""
 
 
 class Post(msgspec.Struct, gc=False):
-    """A row of ``schema.POSTS`` before its author is hashed; ``time`` is µs since 1970, UTC."""
+    """A row of ``schema.POSTS`` before its author is hashed; ``time`` is in µs since 1970, UTC."""
 
     source: str
     line: int
@@ -43,19 +47,22 @@ class Post(msgspec.Struct, gc=False):
     client: str | None = None
     retweet: bool = False
     mention: bool = False
+    learn: bool = True
     reject: str | None = None
 
 
 class Turn(NamedTuple):
-    """What somebody said in a dialogue; who is None where the format does not tell."""
+    """A turn of a dialogue; ``speaker`` is None if the format does not name speakers."""
 
     text: str
     speaker: str | None = None
     time: int | None = None
+    learn: bool = True
+    """Whether the turn may be the response of a pair, or only context."""
 
 
 class BadRecord(ValueError):
-    """What is wrong with a record and what was expected; becomes its reject reason."""
+    """Says what is wrong with a record and what was expected; becomes its reject reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +73,9 @@ class Reader(ABC):
     summary: ClassVar[str]
     """One line for ``rejoinder ls``."""
     kind: ClassVar[str]
-    """``posts`` that know what they answer, or ``dialogue``: turns in their order."""
+    """``posts``, which refer to the post they answer, or ``dialogue``: turns in order."""
     splittable: ClassVar[bool] = True
-    """Whether any line may be the first: false where a record spans lines."""
+    """Whether reading may start at any line: False if a record spans several lines."""
 
     def spec(self) -> Spec:
         return spec_of(self, self.name)
@@ -77,14 +84,14 @@ class Reader(ABC):
         return str(self.spec())
 
     def chunk(self, path: str, size: int = CHUNK) -> list[Chunk]:
-        """How an input is cut for several processes; an input that cannot be read raises."""
-        if self.splittable and is_plain(path):
+        """Split an input for several processes; an input that cannot be read raises DataError."""
+        if self.splittable and not is_compressed(path):
             return cut(path, size)
-        open_raw(path).close()
+        open_input(path).close()
         return [Chunk(path)]
 
     def records(self, chunk: Chunk) -> Iterator[Post]:
-        """Everything in a chunk; line-based formats write :meth:`read` instead."""
+        """Yield all posts of a chunk; formats of lines implement :meth:`read` instead."""
         lines = Lines(chunk)
         for post in self.read(iter(lines), chunk.path):
             if lines.bad:
@@ -93,20 +100,20 @@ class Reader(ABC):
         yield from _drain(lines, chunk.path)
 
     def read(self, lines: Iterator[tuple[int, bytes]], source: str) -> Iterator[Post]:
-        """The posts of numbered lines, which are valid UTF-8 and not blank."""
-        raise NotImplementedError(f"{self.name} is no format of lines")
+        """Yield the posts of numbered lines, which are valid UTF-8 and not blank."""
+        raise NotImplementedError(f"{self.name} is not a format of lines")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LineReader(Reader):
-    """A format in which each line stands for itself."""
+    """A format in which each line is a record."""
 
     def parser(self) -> Callable[[bytes, int, str], Iterable[Post]]:
-        """What is done with each line; a reader overrides it to prepare something once."""
+        """Return the function that parses a line; override it to prepare something once."""
         return self.parse
 
     def parse(self, line: bytes, number: int, source: str) -> Iterable[Post]:
-        """The posts of one line; whatever is wrong raises :class:`BadRecord`."""
+        """Return the posts of one line; a bad line raises :class:`BadRecord`."""
         raise NotImplementedError
 
     def read(self, lines: Iterator[tuple[int, bytes]], source: str) -> Iterator[Post]:
@@ -126,14 +133,16 @@ class LineReader(Reader):
 
 @dataclass(frozen=True, kw_only=True)
 class JsonReader(LineReader):
-    """JSON lines: ``record`` names the fields that matter, the others are skipped unread."""
+    """JSON lines; ``record`` declares the fields that are read, all others are skipped."""
 
     record: ClassVar[Any]
 
     @abstractmethod
     def posts(self, record: Any, number: int, source: str) -> Iterable[Post]:
-        """The posts of one decoded record: a list, no generator, so that what it raises is caught
-        and a record is taken whole or not at all."""
+        """Return the posts of one decoded record.
+
+        A list, not a generator: exceptions are caught, and a record is taken whole or not at all.
+        """
 
     def parser(self) -> Callable[[bytes, int, str], Iterable[Post]]:
         decode, posts = msgspec.json.Decoder(self.record).decode, self.posts
@@ -147,39 +156,39 @@ def _drain(lines: Lines, source: str) -> Iterator[Post]:
 
 
 def rejected(source: str, line: int, reason: str, record: bytes | str) -> Post:
-    """A record that could not be read: why, and its beginning."""
+    """Return the post of a bad record: the reason and the beginning of the record."""
     raw = record if isinstance(record, bytes) else record[:2000].encode("utf-8", "replace")
     return Post(source, line, beginning(raw), reject=reason)
 
 
 def missing(field: str) -> BadRecord:
-    """The reason that a required field gives when it is not there."""
+    """Return the error for a missing field."""
     return BadRecord(f"the field is missing: {field}; expected it in every record")
 
 
 def anonymous(source: str, line: int, role: str) -> str:
-    """An author who is known only as a role in one dialogue."""
+    """Return an author id for a role in one dialogue."""
     return f"{source}:{line}#{role}"
 
 
 def dialogue(turns: Iterable[Turn], source: str, line: int) -> list[Post]:
-    """The turns of one dialogue as posts, each answering the one before.
+    """Return the turns of one dialogue as posts, each of which answers the one before.
 
-    The thread is the line, because the ids of published dialogues are not always unique. Turns
-    without text are none. Consecutive turns of one speaker are one turn. Missing speakers
-    alternate, and are somebody else in every dialogue, so that no "speaker A" of a thousand
-    dialogues looks like a bot that talks all day.
+    The line is the thread, because the ids of published dialogues are not always unique. Turns
+    without text are skipped; consecutive turns of one speaker are merged. If speakers are missing,
+    two alternate, and have other ids in every dialogue: one "speaker A" of a thousand dialogues
+    would look like a bot that talks all day.
     """
     thread = str(line)
-    mine, other = anonymous(source, line, "A"), anonymous(source, line, "B")
+    first, second = anonymous(source, line, "A"), anonymous(source, line, "B")
     posts: list[Post] = []
     last: str | None = None
-    for text, speaker, time in turns:
+    for text, speaker, time, learn in turns:
         text = text.strip()
         if not text:
             continue
         if speaker is None:
-            speaker = other if last == mine else mine
+            speaker = second if last == first else first
         if posts and speaker == last:
             posts[-1].text += " " + text
             continue
@@ -195,9 +204,22 @@ def dialogue(turns: Iterable[Turn], source: str, line: int) -> list[Post]:
                 parent=f"{thread}/{turn - 1}" if turn else None,
                 author=speaker,
                 time=time,
+                learn=learn,
             )
         )
         last = speaker
     if not posts:
         raise BadRecord("the dialogue has no turn with text; expected at least one")
     return posts
+
+
+def make_reader(spec: str | Spec, learn_from: str | None = None) -> Reader:
+    """Make the reader that a spec describes, with the ``learn_from`` of ``--learn-from``."""
+    spec = parse(spec) if isinstance(spec, str) else spec
+    if learn_from is not None:
+        if "learn_from" not in parameters(READERS.find(spec.name)):
+            raise UsageError(f"--learn-from: the format '{spec.name}' has no roles; leave it out")
+        if dict(spec.params).get("learn_from", learn_from) != learn_from:
+            raise UsageError(f"--learn-from {learn_from} contradicts --format '{spec}'")
+        spec = Spec(spec.name, tuple((dict(spec.params) | {"learn_from": learn_from}).items()))
+    return READERS.make(spec)  # type: ignore[no-any-return]

@@ -1,8 +1,8 @@
-"""The vectors of a pool in a file: written batch by batch, read block by block.
+"""Store the vectors of a pool in a file that is written batch by batch and read block by block.
 
-A plain .npy of float32, one row a pair. What is there of it says how far an interrupted run came.
-It is read into the same few megabytes again and again, not mapped, so that memory does not grow
-with the pool; the next block is on its way while one is worked on.
+The file is a plain .npy of float32 with one row for each pair. An interrupted run resumes from the
+rows that are there. Blocks are read into the same few megabytes, not mapped, so memory does not
+grow with the pool; the next block is read ahead in a thread.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.errors import DataError
+from rejoinder.files.checked import read_array
 from rejoinder.progress import Progress, part_of
 
 Vectors = NDArray[np.float32]
@@ -36,9 +38,9 @@ def write_vectors(
     encode: Encode,
     on_progress: Progress | None = None,
 ) -> None:
-    """Encode texts into a file; ``texts_from(row)`` gives batches of ``batch_rows`` texts.
+    """Encode texts into a file; ``texts_from(row)`` yields batches of ``batch_rows`` texts.
 
-    Whole batches that an earlier run has written stay as they are.
+    Whole batches that an earlier run wrote are kept.
     """
     rows, dimensions = shape
     header, stride = _header(rows, dimensions), 4 * dimensions
@@ -62,12 +64,17 @@ def write_vectors(
 
 
 class VectorFile:
-    """Rows of vectors, read in blocks or looked up one by one."""
+    """Rows of vectors, read in blocks or looked up one by one.
 
-    def __init__(self, path: Path) -> None:
+    ``size`` is the number of rows that the file must have.
+    """
+
+    def __init__(self, path: Path, size: int | None = None) -> None:
         self.path = path
-        self.mapped: Vectors = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-        """For looking up single rows: each costs a page of memory."""
+        self.mapped: Vectors = np.asarray(
+            read_array(path, dtype="float32", shape=(size, None), mmap=True)
+        )
+        """For looking up single rows: each takes a page of memory."""
         self.size, self.dimensions = self.mapped.shape
         self._offset = path.stat().st_size - 4 * self.size * self.dimensions
 
@@ -79,35 +86,35 @@ class VectorFile:
             while view:
                 count = file.readinto(view)
                 if not count:
-                    raise EOFError(f"{self.path} is too short")
+                    raise DataError("ends too early", path=str(self.path))
                 view = view[count:]
 
 
 def blocks(
     files: Sequence[VectorFile], rows: range, size: int
 ) -> Iterator[tuple[int, list[Vectors]]]:
-    """The same rows of several files, ``size`` at a time, each with the number of its first.
+    """Yield blocks of ``size`` rows of several files, each with the number of its first row.
 
-    The arrays are used again after the next one was asked for.
+    The arrays of a block are overwritten when the next but one is requested.
     """
     buffers = [
         [np.empty((min(size, len(rows)), file.dimensions), np.float32) for file in files]
         for _ in range(2)
     ]
 
-    def load(first: int, into: list[Vectors]) -> list[Vectors]:
+    def load(first: int, buffers: list[Vectors]) -> list[Vectors]:
         count = min(size, rows.stop - first)
-        filled = [buffer[:count] for buffer in into]
+        filled = [buffer[:count] for buffer in buffers]
         for file, buffer in zip(files, filled, strict=True):
             file.read(first, buffer)
         return filled
 
     firsts = range(rows.start, rows.stop, size)
-    with ThreadPoolExecutor(1) as ahead:
-        waiting = ahead.submit(load, firsts[0], buffers[0]) if firsts else None
+    with ThreadPoolExecutor(1) as reader:
+        pending = reader.submit(load, firsts[0], buffers[0]) if firsts else None
         for number, first in enumerate(firsts):
-            assert waiting is not None
-            ready = waiting.result()
+            assert pending is not None
+            ready = pending.result()
             if number + 1 < len(firsts):
-                waiting = ahead.submit(load, firsts[number + 1], buffers[(number + 1) % 2])
+                pending = reader.submit(load, firsts[number + 1], buffers[(number + 1) % 2])
             yield first, ready

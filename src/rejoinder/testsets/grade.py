@@ -14,9 +14,9 @@ from typing import Annotated
 
 import msgspec
 
-from rejoinder.datasets.source import Row
-from rejoinder.io import JsonLines
+from rejoinder.files.jsonl import JsonLines
 from rejoinder.items import Item
+from rejoinder.testsets.source import Row
 
 
 class _Judgement(msgspec.Struct):

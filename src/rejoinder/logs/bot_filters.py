@@ -1,8 +1,8 @@
-"""Filters that look at more than one post: repeated ids, bots, duplicates of one day.
+"""Filters that compare posts with each other: repeated ids, bots, duplicates of one day.
 
-They are SQL, the same text for DuckDB and Spark. Each sees the posts that the filters before
-it left. Only archives of posts are sifted: the turns of a dialogue belong together, and a
-greeting said every morning is no duplicate there.
+They are SQL, the same text for DuckDB and Spark. Each filter sees the posts that the filters before
+it kept. They apply to archives of posts only: the turns of a dialogue belong together, and a
+greeting that is said every morning is not a duplicate there.
 """
 
 from __future__ import annotations
@@ -10,31 +10,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rejoinder.engine.base import Engine
+from rejoinder.engine.engine import Engine
 from rejoinder.logs.schema import CLEANED
 
-KEY = "CASE WHEN kind = 'dialogue' THEN source || '#' || {column} ELSE {column} END"
-"""Ids of posts are unique in an archive, those of dialogues only in their file."""
+POST_KEY = "CASE WHEN kind = 'dialogue' THEN source || '#' || {column} ELSE {column} END"
+"""Ids of posts are unique in an archive, ids of dialogues only in their file."""
 
 
 @dataclass(frozen=True)
-class Sifting:
-    """Limits beyond which an author is no person."""
+class BotFilters:
+    """Limits beyond which an author is taken for a bot."""
 
-    rate: int = 200
-    """More posts than this of one author on one (UTC) day, and all of that day go."""
-    fewest: int = 10
-    share: float = 0.5
-    """Of an author with at least ``fewest`` posts more than this share is one and the same
-    text: all of them go."""
+    max_posts_per_day: int = 200
+    """If an author has more posts than this on one (UTC) day, all posts of that day are removed."""
+    min_posts: int = 10
+    max_repeated_share: float = 0.5
+    """If more than this share of an author's ``min_posts`` or more posts is one text, all posts of
+    the author are removed."""
     off: tuple[str, ...] = ()
+    """Filters that are not applied."""
 
     names: ClassVar = ("repeated-id", "bot-rate", "bot-repeat", "duplicate")
 
     def apply(self, engine: Engine, cleaned: str, result: str) -> None:
-        """From cleaned posts to the table ``result``: the same rows, ``removed`` completed.
+        """Create the table ``result``: the cleaned posts, with ``removed`` set by these filters.
 
-        Retweets are nobody's utterance and nobody's response, so they are not counted here.
+        Retweets are neither utterances nor responses, so they are not counted.
         """
         engine.create(
             "candidates",
@@ -48,19 +49,19 @@ class Sifting:
         for name in self.names:
             if name in self.off:
                 continue
-            view = f"found_{name.replace('-', '_')}"
+            view = f"matched_{name.replace('-', '_')}"
             engine.create(view, getattr(self, f"_{name.replace('-', '_')}")(previous))
             views.append((name, view))
-            left = f"left_{name.replace('-', '_')}"
+            kept = f"kept_{name.replace('-', '_')}"
             engine.view(
-                left,
+                kept,
                 f"""
                 SELECT p.* FROM {previous} p
                 LEFT JOIN {view} f ON p.source = f.source AND p.line = f.line AND p.id = f.id
                 WHERE f.line IS NULL
                 """,
             )
-            previous = left
+            previous = kept
         union = " UNION ALL ".join(
             f"SELECT source, line, id, '{name}' AS filter FROM {view}" for name, view in views
         )
@@ -78,7 +79,7 @@ class Sifting:
         )
 
     def _repeated_id(self, posts: str) -> str:
-        """The first by file and line stays."""
+        """Keep the first post by file and line."""
         return f"""
             SELECT source, line, id FROM (
                 SELECT source, line, id,
@@ -93,7 +94,7 @@ class Sifting:
             JOIN (
                 SELECT author, CAST(time AS DATE) AS day FROM {posts}
                 WHERE kind = 'posts' AND author IS NOT NULL AND time IS NOT NULL
-                GROUP BY author, CAST(time AS DATE) HAVING COUNT(*) > {self.rate}
+                GROUP BY author, CAST(time AS DATE) HAVING COUNT(*) > {self.max_posts_per_day}
             ) b ON p.author = b.author AND CAST(p.time AS DATE) = b.day
             WHERE p.kind = 'posts'
         """
@@ -106,7 +107,8 @@ class Sifting:
                     SELECT author, COUNT(*) AS same FROM {posts}
                     WHERE kind = 'posts' AND author IS NOT NULL GROUP BY author, text
                 ) t GROUP BY author
-                HAVING SUM(same) >= {self.fewest} AND MAX(same) > {self.share} * SUM(same)
+                HAVING SUM(same) >= {self.min_posts}
+                       AND MAX(same) > {self.max_repeated_share} * SUM(same)
             ) b ON p.author = b.author
             WHERE p.kind = 'posts'
         """

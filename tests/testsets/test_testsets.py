@@ -11,15 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from rejoinder.datasets import CATALOGUE, VARIABLE, find, load, names
-from rejoinder.datasets.dailydialog_multiref import COLUMNS, hred, rated
-from rejoinder.datasets.dailydialog_plusplus import read as plusplus
-from rejoinder.datasets.grade import convai2
-from rejoinder.datasets.open2ch import dev as open2ch
-from rejoinder.datasets.source import Row
 from rejoinder.errors import DataError, MissingExtra, UsageError
-from rejoinder.io import open_output, read_items, write_jsonl
+from rejoinder.files.item_file import read_items
+from rejoinder.files.jsonl import write_jsonl
+from rejoinder.files.output import open_output
 from rejoinder.items import Item
+from rejoinder.testsets import CATALOGUE, VARIABLE, find, load, names
+from rejoinder.testsets.dailydialog_multiref import COLUMNS, hred, rated
+from rejoinder.testsets.dailydialog_plusplus import read as plusplus
+from rejoinder.testsets.grade import convai2
+from rejoinder.testsets.open2ch import dev as open2ch
+from rejoinder.testsets.source import Row
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "src" / "rejoinder" / "examples"
 

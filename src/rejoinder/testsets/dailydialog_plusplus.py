@@ -18,9 +18,9 @@ from zlib import crc32
 
 import msgspec
 
-from rejoinder.datasets.source import Row
-from rejoinder.io import JsonLines
+from rejoinder.files.jsonl import JsonLines
 from rejoinder.items import Item, Reference
+from rejoinder.testsets.source import Row
 
 
 class _Record(msgspec.Struct):

@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from rejoinder.datasets.source import Row, text_lines
 from rejoinder.errors import DataError
-from rejoinder.io import JsonLines
+from rejoinder.files.jsonl import JsonLines
 from rejoinder.items import Item
+from rejoinder.testsets.source import Row, text_lines
 
 COLUMNS = [
     "model",

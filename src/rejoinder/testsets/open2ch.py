@@ -14,9 +14,9 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from rejoinder.datasets.source import Row, text_lines
 from rejoinder.errors import DataError
 from rejoinder.items import Item
+from rejoinder.testsets.source import Row, text_lines
 
 _BREAK = re.compile(" *__BR__ *")
 

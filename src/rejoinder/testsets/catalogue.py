@@ -1,7 +1,7 @@
 """What there is: every judged set by name, with its source, licence and digests.
 
 A loader is named as ``module:function`` and imported when first used. It takes the paths of
-the set's files, in the order listed here, and yields rows (:mod:`rejoinder.datasets.source`).
+the set's files, in the order listed here, and yields rows (:mod:`rejoinder.testsets.source`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import cast
 
 import msgspec
 
-from rejoinder.datasets.source import File, Row, locate
 from rejoinder.errors import UsageError
 from rejoinder.items import Item, Reference
 from rejoinder.spec import did_you_mean
+from rejoinder.testsets.source import File, Row, locate
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Dataset:
 
     def rows(self) -> Iterator[Row]:
         module, _, function = self.loader.partition(":")
-        loader = getattr(importlib.import_module(f"rejoinder.datasets.{module}"), function)
+        loader = getattr(importlib.import_module(f"rejoinder.testsets.{module}"), function)
         return cast(Callable[..., Iterator[Row]], loader)(*self.paths())
 
 

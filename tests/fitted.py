@@ -20,8 +20,8 @@ CHANGES = (
     "retrieval.k=3",
     "rater.training.epochs=4",
     "unreferenced.training.epochs=4",
-    "figures.most=6",
-    "figures.ranges=[]",
+    "validation.max_contexts=6",
+    "validation.ranges=[]",
 )
 RANGES = {
     "unreferenced": (0.1, 0.9),
@@ -62,7 +62,7 @@ def small_evaluator() -> Path:
     _FOLDERS.append(tempfile.TemporaryDirectory(prefix="rejoinder-test-"))
     folder = Path(_FOLDERS[-1].name)
     pairs = write(folder / "pairs.parquet", chatter())
-    made = fit([str(pairs)], folder / "small", read_settings("tiny", "en", changes=CHANGES))
+    made = fit([str(pairs)], folder / "small", read_settings("tiny", "en", overrides=CHANGES))
     assert made is not None
     write_manifest(made.folder, msgspec.structs.replace(made.manifest, ranges=RANGES))
     return made.folder

@@ -1,4 +1,4 @@
-"""``am`` and ``ws`` by hand, against pooling, and on what they can't judge."""
+"""``am`` and ``ws``: by hand, against pooling, and items that they cannot score."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import rejoinder
 from rejoinder.errors import UsageError
 from rejoinder.items import Item, Reference
 from rejoinder.metrics.metric import make_metric
+from rejoinder.metrics.metric_set import make_metrics
+from scoring import score_with
 
 REPLY = "a b c d"
 # edits of 4 words: 1, 2, 3 and 4; similarities ¾, ½, ¼ and 0
@@ -207,8 +209,9 @@ def test_spec_and_signature() -> None:
     assert "|gamma:scale|" in make_metric("svr").signature()
 
 
-def test_a_language_reaches_every_inner_metric() -> None:
+def test_a_language_applies_to_nested_metrics() -> None:
     known = scored(("お元気ですか", 1.0), ("元気です", -0.5), ("はい", 0.5))
     item = Item("1", "お元気でしたか", references=known)
-    found = rejoinder.score([item], "ws(d2=bleu)", language="ja", resamples=100)["ws(d2=bleu)"]
-    assert found.signature.count("tok:ja-mecab") == 2
+    (metric,) = make_metrics("ws(d2=bleu)", language="ja").item_metrics
+    assert metric.signature().count("tok:ja-mecab") == 2
+    assert not score_with([item], metric).unscored

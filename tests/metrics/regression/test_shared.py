@@ -9,7 +9,7 @@ import pytest
 
 import rejoinder
 from rejoinder.items import Item, Reference
-from rejoinder.kernels.nearness import nearness
+from rejoinder.kernels.reference_similarity import reference_features
 from rejoinder.meta_evaluation.roc import auc
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.metric import make_metric
@@ -28,9 +28,9 @@ def test_nearness_by_hand() -> None:
     similarity = np.array([[[0.9, 0.3, 0.5, 0.4, 0.2]]])
     columns, first = np.arange(5), np.array([0, 5])
     good = np.array([True, False, True, True, True])
-    found = nearness(similarity, np.array([0]), columns, first, good)
+    found = reference_features(similarity, np.array([0]), columns, first, good)
     np.testing.assert_allclose(found, [[0.9, 0.6, 0.5, 0.3, 0.3, 0.3]])
-    found = nearness(similarity, np.array([0]), columns[1:2], np.array([0, 1]), good[1:2])
+    found = reference_features(similarity, np.array([0]), columns[1:2], np.array([0, 1]), good[1:2])
     np.testing.assert_allclose(found, [[np.nan] * 3 + [0.3] * 3])
 
 

@@ -14,7 +14,7 @@ from sklearn.svm import SVR
 import rejoinder
 from rejoinder.errors import UsageError
 from rejoinder.items import Item, Reference
-from rejoinder.kernels.regression import estimate
+from rejoinder.kernels.svr import estimate
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.metric import make_metric
 
@@ -210,7 +210,7 @@ def test_a_regression_that_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None
     def nothing(*arguments: object) -> np.ndarray:
         return np.array([np.nan])
 
-    monkeypatch.setattr("rejoinder.kernels.regression.estimate", nothing)
+    monkeypatch.setattr("rejoinder.kernels.svr.estimate", nothing)
     known = scored(("a b", 1.0), ("c d", -1.0), ("a d", 0.0))
     with pytest.raises(UsageError, match="use a smaller c"):
         one(ALONE, "x", known)

@@ -31,7 +31,7 @@ class NearestEstimator(Estimator):
     def estimate(
         self, batch: Batch, every: Iterable[Context], values: Floats, reasons: Reasons
     ) -> None:
-        from rejoinder.kernels.nearness import nearest_mean
+        from rejoinder.kernels.reference_similarity import nearest_reference_mean
 
         for context in every:
             similarity = context.similarity.mean(axis=0)
@@ -51,7 +51,7 @@ class NearestEstimator(Estimator):
             nearest = similarity[np.repeat(context.reply[places], counts), context.column[seen]]
             first = np.cumsum([0, *counts])
             factor = self.factor(context.weight[seen])
-            values[context.items[places]] = nearest_mean(nearest, factor, first, self.m)
+            values[context.items[places]] = nearest_reference_mean(nearest, factor, first, self.m)
 
     def refused(self, weight: Floats) -> str | None:
         """Return why references with these weights cannot be used, or None."""

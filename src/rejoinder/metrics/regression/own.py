@@ -26,7 +26,7 @@ class Own:
     def estimate(self, context: Context, columns: Ints, weight: Floats, asked: Ints) -> Floats:
         """Return the scores of the texts ``asked``, given references that can all be compared, and
         their weights."""
-        from rejoinder.kernels.regression import estimate
+        from rejoinder.kernels.svr import estimate
 
         change = context.multiplicity - np.bincount(columns, minlength=context.references)
         changed = np.flatnonzero(change)

@@ -134,13 +134,13 @@ class _Known:
         return np.sort(np.setdiff1d(np.arange(len(columns)), other[order[max(most, 0) :]]))
 
     def _features(self, rows: Sequence[int], lists: Sequence[tuple[Ints, Floats]]) -> Floats:
-        from rejoinder.kernels.nearness import nearness
+        from rejoinder.kernels.reference_similarity import reference_features
 
         first = np.cumsum([0, *(len(columns) for columns, _ in lists)])
         columns = np.concatenate([np.zeros(0, np.int64), *(columns for columns, _ in lists)])
         weight = np.concatenate([np.zeros(0), *(weight for _, weight in lists)])
         asked = np.array(rows, np.int64)
-        near = nearness(self.context.similarity, asked, columns, first, weight > 0)
+        near = reference_features(self.context.similarity, asked, columns, first, weight > 0)
         alone = [self._alone(text, *some) for text, some in zip(asked, lists, strict=True)]
         return np.column_stack([near, np.array(alone, np.float64)])
 

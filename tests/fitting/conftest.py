@@ -26,6 +26,6 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def fitted(pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Fitted:
     output = tmp_path_factory.mktemp("fitted") / "evaluator"
-    made = fit([str(pairs)], output, read_settings("tiny", "en", seed=3, changes=QUICK))
+    made = fit([str(pairs)], output, read_settings("tiny", "en", seed=3, overrides=QUICK))
     assert made is not None
     return made

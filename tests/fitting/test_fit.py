@@ -11,26 +11,26 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from rejoinder.learn.training_data import read_training_data
 
 import rejoinder
 from fitting.toy import QUICK, TOPICS, Row, dialogues, row, write
 from rejoinder.errors import DataError, ResourceError, UsageError
 from rejoinder.evaluator import Evaluator, open_evaluator
+from rejoinder.files.output import only_run
 from rejoinder.fitting import assemble, figures, run, stages
 from rejoinder.fitting.fit import Fitted, fit
 from rejoinder.fitting.ranges import ranges
-from rejoinder.fitting.settings import Fitting, read_settings
+from rejoinder.fitting.settings import FitSettings, read_settings
 from rejoinder.items import Item
-from rejoinder.learn.folder import only_run
-from rejoinder.learn.material import read_material
 from rejoinder.learn.training import Diverged
 from rejoinder.meta_evaluation.roc import auc
 from rejoinder.progress import Progress
-from rejoinder.retrieve.base import make_retriever
+from rejoinder.retrieve.retriever import make_retriever
 
 
-def settings(*changes: str, language: str = "en") -> Fitting:
-    return read_settings("tiny", language, seed=3, changes=[*QUICK, *changes])
+def settings(*changes: str, language: str = "en") -> FitSettings:
+    return read_settings("tiny", language, seed=3, overrides=[*QUICK, *changes])
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -56,7 +56,7 @@ def test_it_learns_to_tell_what_fits(fitted: Fitted) -> None:
         assert validation[name]["loss"] < validation[name]["first_loss"]
     evaluator = open_evaluator(fitted.folder)
     right = []
-    for at in range(8):  # every pair of neighbours: a single one may be learnt by chance, or not
+    for at in range(8):  # every pair of neighbours: a single one may be learnt by rng, or not
         turned = [words[at:] + words[:at] for words in TOPICS.values()]
         contexts = [[f"we like the {words[0]} and {words[1]}"] for words in turned]
         replies = [f"we like the {words[2]} and {words[3]}" for words in turned]
@@ -105,7 +105,7 @@ def test_the_card_says_what_a_person_should_know(fitted: Fitted) -> None:
 def test_only_what_is_learnt_from_is_in_the_pool(fitted: Fitted, pairs: Path) -> None:
     pool = open_evaluator(fitted.folder).pool
     assert pool.size == fitted.manifest.data["counts"]["train_taken"]
-    held_out = read_material(pairs, held_out=0.1).validation
+    held_out = read_training_data(pairs, validation_share=0.1).validation
     assert not set(pool.responses(range(pool.size))) & set(held_out.responses)
     told = json.loads((fitted.folder / "held-out.json").read_bytes())
     assert set(told) == set(held_out.utterances)
@@ -123,7 +123,7 @@ def test_word_vectors_know_no_word_that_is_held_out(tmp_path: Path) -> None:
     path = write(tmp_path / "pairs.parquet", rows)
     work = tmp_path / "work"
     work.mkdir()
-    vectors = run.Run([str(path)], work, settings(), None, [], run.Watch()).vectors
+    vectors = run.Run([str(path)], work, settings(), None, [], run.FitProgress()).vectors
     assert vectors is not None
     learnt = b"".join(contents(vectors.folder).values())
     assert b"orchard" in learnt
@@ -141,8 +141,8 @@ def test_reading_with_an_encoder_is_shown(tmp_path: Path) -> None:
     path = write(tmp_path / "pairs.parquet", dialogues(20))
     work = tmp_path / "work"
     work.mkdir()
-    read = settings("unreferenced.form=vectors(model=minilm)", "unreferenced.training.epochs=1")
-    _ = run.Run([str(path)], work, read, None, [], run.Watch(pieces)).unreferenced
+    read = settings("unreferenced.inputs=vectors(model=minilm)", "unreferenced.training.epochs=1")
+    _ = run.Run([str(path)], work, read, None, [], run.FitProgress(pieces)).unreferenced
     done, total = told["unreferenced: reading"][-1]
     assert done == total > 0
 
@@ -216,21 +216,21 @@ def test_other_settings_repeat_only_what_they_change(
     with monkeypatch.context() as patch:
         patch.setattr(assemble, "card", stop)
         with pytest.raises(KeyboardInterrupt):
-            fit([str(pairs)], output, settings("unreferenced.turns=1", "retrieval.k=3"))
+            fit([str(pairs)], output, settings("unreferenced.context_turns=1", "retrieval.k=3"))
     added = {path.name.split("-")[0] for path in work.iterdir() if path.name not in before}
     assert added == {"unreferenced", "figures"}
     before = {path.name for path in work.iterdir()}
     with monkeypatch.context() as patch:
         patch.setattr(assemble, "card", stop)
         with pytest.raises(KeyboardInterrupt):
-            fit([str(pairs)], output, settings("rater.training.accumulate=2"))
+            fit([str(pairs)], output, settings("rater.training.gradient_accumulation_steps=2"))
     added = {path.name.split("-")[0] for path in work.iterdir() if path.name not in before}
     assert added == {"rater", "figures"}
 
 
 def test_processes_multiply_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes make the steps of one that accumulates two batches."""
-    part = settings("rater.training.accumulate=3").rater
+    part = settings("rater.training.gradient_accumulation_steps=3").rater
     assert assemble.batches_a_step(part) == 3
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert assemble.batches_a_step(part) == 6
@@ -258,7 +258,7 @@ def test_no_utterance_with_several_responses(tmp_path: Path) -> None:
 
 def test_a_rater_that_learned_nothing_is_not_kept(tmp_path: Path) -> None:
     """Each step makes it worse, so the best weights are those that it began with."""
-    changes = ["rater.training.rate=100.0", "rater.training.steps=2", "rater.training.warmup=0.0"]
+    changes = ["rater.training.learning_rate=100.0", "rater.training.steps=2", "rater.training.warmup_ratio=0.0"]
     quick = ["unreferenced.training.steps=3", "vectors.epochs=2"]
     evaluator, found = made(dialogues(24), tmp_path, *changes, *quick)
     assert evaluator.rater is None
@@ -282,8 +282,8 @@ def test_a_rater_near_chance_is_left_out(
     assert "12 held-out utterances its AUC is 0.541, below 0.55" in note
     assert "rated by the unreferenced scorer" in note
     assert note in " ".join((found.folder / "README.md").read_text().split())
-    material = read_material(pairs, held_out=0.1, most_held_out=200)
-    items = figures.HeldOut(material.validation, seed=3).items(20)
+    data = read_training_data(pairs, validation_share=0.1, max_validation_pairs=200)
+    items = figures.HeldOut(data.validation, seed=3).items(20)
     asked = ["unreferenced", "vbleu"]
     assert found.manifest.ranges == ranges(found.folder, items, asked, "en")[0]
 
@@ -298,7 +298,7 @@ def test_fewer_pairs_than_a_batch(tmp_path: Path) -> None:
 def test_a_loss_that_is_no_number(pairs: Path, tmp_path: Path) -> None:
     """Stops with the step, keeps the best weights, and leaves no half evaluator."""
     with pytest.raises(Diverged, match="at step") as caught:
-        fit([str(pairs)], tmp_path / "evaluator", settings("unreferenced.training.rate=1e30"))
+        fit([str(pairs)], tmp_path / "evaluator", settings("unreferenced.training.learning_rate=1e30"))
     kept = Path(str(caught.value).split(" are in ")[1])
     assert kept.is_file()
     assert not (tmp_path / "evaluator").exists()
@@ -308,8 +308,8 @@ def test_a_loss_that_is_no_number(pairs: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["gru(pieces=60,embedding=8,hidden=8)", "vectors(model=minilm)"])
-def test_other_forms(form: str, tmp_path: Path) -> None:
-    changes = [f"{part}.form={form}" for part in ("rater", "unreferenced")]
+def test_other_forms(inputs: str, tmp_path: Path) -> None:
+    changes = [f"{part}.inputs={form}" for part in ("rater", "unreferenced")]
     quick = ["rater.training.steps=3", "unreferenced.training.steps=3", "retrieval.by=bm25"]
     evaluator, found = made(dialogues(24), tmp_path, *changes, *quick)
     assert "vectors/manifest.json" not in found.manifest.parts, "nobody reads word vectors"
@@ -321,16 +321,16 @@ def test_other_forms(form: str, tmp_path: Path) -> None:
 def test_presets_with_an_encoder(preset: str, model: str, tmp_path: Path) -> None:
     """All that they say of English but the sizes, which are for more than 160 pairs."""
     path = write(tmp_path / "pairs.parquet", dialogues(40))
-    changes = ["data.held_out=0.3"]
+    changes = ["data.validation_share=0.3"]
     for part in ("rater", "unreferenced"):
         changes += [f"{part}.batch=32", f"{part}.training.epochs=6"]
-    asked = read_settings(preset, "en", seed=3, changes=changes)
+    asked = read_settings(preset, "en", seed=3, overrides=changes)
     found = fit([str(path)], tmp_path / "evaluator", asked)
     assert found is not None
     assert make_retriever(found.manifest.retrieval.by) == make_retriever(asked.retrieval.by)
     assert {"unreferenced", "vcosine"} <= set(found.manifest.ranges)
     form = open_evaluator(found.folder).scorer.form
-    assert form.depends["model"].startswith(f"{model}@")
+    assert inputs.depends["model"].startswith(f"{model}@")
 
     said = [[f"we like the {w[i]} and {w[i + 1]}" for i in (0, 2)] for w in TOPICS.values()]
     items = [
@@ -369,16 +369,16 @@ def test_what_is_wrong_is_said_before_any_work(pairs: Path, tmp_path: Path) -> N
     for change, reason in (
         ("retrieval.by=vektors", "unknown retriever 'vektors'"),
         ("retrieval.by=bm25(b=x)", "bm25: b=x"),
-        ('figures.ranges=["vblue"]', "unknown metric 'vblue'"),
-        ('figures.ranges=["distinct"]', "distinct: judges sets"),
-        ('figures.ranges=["vbleu","vbleu"]', "asked for twice"),
-        ('figures.ranges=["vbleu","ruber"]', "ruber: name the metrics that it blends"),
+        ('validation.ranges=["vblue"]', "unknown metric 'vblue'"),
+        ('validation.ranges=["distinct"]', "distinct: judges sets"),
+        ('validation.ranges=["vbleu","vbleu"]', "asked for twice"),
+        ('validation.ranges=["vbleu","ruber"]', "ruber: name the metrics that it blends"),
         ('rater.negatives=["matched","words"]', "rater.negatives: matched: negatives by vector"),
-        ('unreferenced.hard=["vectors"]', "unreferenced.hard: vectors: negatives by vector need"),
-        ("rater.form=gru(piece=5)", "form gru has no setting 'piece': did you mean 'pieces'"),
+        ('unreferenced.hard_negatives=["vectors"]', "unreferenced.hard_negatives: vectors: negatives by vector need"),
+        ("rater.inputs=gru(piece=5)", "form gru has no setting 'piece': did you mean 'pieces'"),
     ):
         with pytest.raises(UsageError, match=reason.replace("(", r"\(")):
-            forms = [f"{part}.form=gru(pieces=60)" for part in ("rater", "unreferenced")]
+            forms = [f"{part}.inputs=gru(pieces=60)" for part in ("rater", "unreferenced")]
             fit([str(pairs)], tmp_path / "evaluator", settings(*forms, change))
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(UsageError, match="unknown log format"):
@@ -424,16 +424,16 @@ def test_japanese(tmp_path: Path) -> None:
         "音楽 歌手 楽器 演奏",
         "桜 庭 花 松",
     ]
-    chance = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     rows = []
     for number in range(120):
         words = topics[number % 4].split()
-        said = ["と".join(chance.choice(words, 5)) for _ in range(4)]
+        said = ["と".join(rng.choice(words, 5)) for _ in range(4)]
         rows += [row(f"d{number}", [], said[0], reply, f"u{number}") for reply in said[1:]]
     path = write(tmp_path / "pairs.parquet", rows)
     found = fit([str(path)], tmp_path / "evaluator", settings(language="ja"))
     assert found is not None
     assert found.manifest.retrieval.by == "vectors(vectors=evaluator,tok=ja-mecab)"
     assert found.manifest.validation["unreferenced"]["auc"] > 0.7
-    built = msgspec.json.decode((found.folder / "unreferenced" / "form.json").read_bytes())
+    built = msgspec.json.decode((found.folder / "unreferenced" / "inputs.json").read_bytes())
     assert "ja-mecab" in built["by"]

@@ -1,4 +1,4 @@
-"""Pairs to fit from: put together, split, without test material, and said what they are."""
+"""Pairs to fit from: put together, split, without test data, and said what they are."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 
 from fitting.toy import Row, dialogues, row, write
 from rejoinder.errors import DataError, UsageError
-from rejoinder.fitting.pairs import Gathered, check_inputs, gather
-from rejoinder.fitting.settings import Data
-from rejoinder.learn.pairs import split_rows
+from rejoinder.fitting.pairs import CollectedPairs, check_inputs, collect_pairs
+from rejoinder.fitting.settings import DataSettings
+from rejoinder.learn.training_data import split_rows
 
 
 def gathered(
     tmp_path: Path, *inputs: Path, data: Data | None = None, **more: Any
-) -> tuple[Gathered, list[Row]]:
+) -> tuple[CollectedPairs, list[Row]]:
     output = tmp_path / "out.parquet"
     options = {"language": "en", "format": None, **more}
-    made = gather([str(path) for path in inputs], output, data or Data(), **options)
+    made = collect_pairs([str(path) for path in inputs], output, data or DataSettings(), **options)
     return made, pq.read_table(output).to_pylist()
 
 
@@ -37,7 +37,7 @@ def sides(rows: list[Row]) -> tuple[set[str], set[str]]:
 
 def test_a_share_of_the_dialogues_is_held_out(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", dialogues(200))
-    made, rows = gathered(tmp_path, path, data=Data(held_out=0.2))
+    made, rows = gathered(tmp_path, path, data=DataSettings(validation_share=0.2))
     train, held_out = sides(rows)
     assert not train & held_out
     assert len(train) + len(held_out) == 200
@@ -92,7 +92,7 @@ def test_too_many_pairs_are_thinned_out_by_whole_dialogues(tmp_path: Path) -> No
     table = dialogues(100)
     size = {f"d{n}": sum(r["dialogue_id"] == f"d{n}" for r in table) for n in range(100)}
     path = write(tmp_path / "a.parquet", table)
-    data = Data(most=50, most_held_out=10, held_out=0.3)
+    data = DataSettings(max_pairs=50, max_validation_pairs=10, validation_share=0.3)
     made, rows = gathered(tmp_path, path, data=data)
     assert 45 < made.counts["train_taken"] <= 50
     assert 5 < made.counts["validation_taken"] <= 10
@@ -119,7 +119,7 @@ def test_what_is_learnt_from_is_not_held_out(tmp_path: Path) -> None:
     for each in copies:
         each["response"] = each["response"].upper() + "!"
     made, rows = gathered(
-        tmp_path, write(tmp_path / "a.parquet", table + copies), data=Data(held_out=0.4)
+        tmp_path, write(tmp_path / "a.parquet", table + copies), data=DataSettings(validation_share=0.4)
     )
     plain = [(each["utterance"], each["response"].lower().strip("!")) for each in rows]
     learnt = {pair for pair, each in zip(plain, rows, strict=True) if each["split"] == "train"}
@@ -145,7 +145,7 @@ def test_all_pairs_held_out_are_gone(tmp_path: Path, gone: str) -> None:
     else:
         copies = [{**each, "split": "train"} for each in copies]
     path = write(tmp_path / "a.parquet", table + copies)
-    made, rows = gathered(tmp_path, path, data=Data(held_out=0.3), **more)
+    made, rows = gathered(tmp_path, path, data=DataSettings(validation_share=0.3), **more)
     train, held_out = sides(rows)
     # a dialogue stays held out if both copies are: .3 * .3 of 200; three deviations are 12
     assert 12 <= len(held_out) / 2 <= 30
@@ -168,7 +168,7 @@ def test_nothing_can_be_held_out(tmp_path: Path) -> None:
 
 def test_utterances_held_out_are_written_down(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", dialogues(40))
-    _, rows = gathered(tmp_path, path, data=Data(held_out=0.3))
+    _, rows = gathered(tmp_path, path, data=DataSettings(validation_share=0.3))
     told = json.loads((tmp_path / "held-out.json").read_bytes())
     assert set(told) == {each["utterance"] for each in rows if each["split"] == "validation"}
     assert len(told) == len(set(told)) > 5
@@ -252,12 +252,12 @@ def test_logs(tmp_path: Path) -> None:
     turns = [each["utterance"] for each in dialogues(120, 1)]
     lines = [f"{a} __eou__ {b} __eou__ {c} __eou__" for a, b, c in zip(*[iter(turns)] * 3)]  # noqa: B905
     log.write_text("\n".join([*lines, "no turn at all"]) + "\n")
-    made, rows = gathered(tmp_path, log, format="dailydialog", data=Data(held_out=0.3))
+    made, rows = gathered(tmp_path, log, format="dailydialog", data=DataSettings(validation_share=0.3))
     # each dialogue of three turns makes two pairs
     assert made.counts["pairs"] == 2 * len(lines) == len(rows)
     assert {len(each["context"]) for each in rows} == {0, 1}
     assert made.notes == ["1 of 241 records of the logs could not be read"]
-    assert gathered(tmp_path, log, format="dailydialog", data=Data(held_out=0.3))[1] == rows
+    assert gathered(tmp_path, log, format="dailydialog", data=DataSettings(validation_share=0.3))[1] == rows
     assert all(sides(rows))
 
 
@@ -268,7 +268,7 @@ def test_logs_in_another_language(tmp_path: Path) -> None:
     # three dialogues that are not the same: what is learnt from is not held out
     others = [english.replace("soup", word) for word in ("cheese", "butter")]
     log.write_text("\n".join([german, english, *others]) + "\n")
-    made, _ = gathered(tmp_path, log, format="dailydialog", data=Data(held_out=0.3))
+    made, _ = gathered(tmp_path, log, format="dailydialog", data=DataSettings(validation_share=0.3))
     (note,) = made.notes
     assert "of 8 posts" in note
     assert "not in English and were left out" in note

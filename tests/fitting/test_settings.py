@@ -23,22 +23,22 @@ def test_every_preset_is_ready_for_every_language(preset: str, language: str) ->
     assert settings.unreferenced.settings.training.seed == 5
     assert not settings.needs_vectors or settings.vectors is not None
     # the packaged encoders know English only
-    named = json.dumps(settings.plain(), default=str)
+    named = json.dumps(settings.to_dict(), default=str)
     english = ("minilm", "mpnet", "bertscore", "sentence-")
     assert language == "en" or not any(word in named for word in english)
-    assert "unreferenced" in settings.figures.ranges
-    assert all(str(parse(spec)) == spec for spec in settings.figures.ranges)
+    assert "unreferenced" in settings.validation.ranges
+    assert all(str(parse(spec)) == spec for spec in settings.validation.ranges)
 
 
 def test_small_reads_sentence_vectors_in_english_and_word_vectors_elsewhere() -> None:
     english, japanese = (read_settings("small", code) for code in ("en", "ja"))
     assert english.vectors is None
-    assert str(english.unreferenced.form) == (
-        "vectors(model=minilm,asks=true,below=3,joined=false)"
+    assert str(english.unreferenced.inputs) == (
+        "vectors(model=minilm,question_feature=true,extra_layer=3,concat_turns=false)"
     )
     assert japanese.vectors is not None
     assert japanese.vectors.method == "fasttext"
-    assert str(japanese.unreferenced.form) == "vectors(often=0.0001,spelling=2048)"
+    assert str(japanese.unreferenced.inputs) == "vectors(sif_a=0.0001,char_ngram_buckets=2048)"
     assert (english.unreferenced.settings.networks, english.rater.settings.networks) == (3, 3)
     # what the language does not change stays
     assert (english.unreferenced.settings.closeness, japanese.unreferenced.settings.closeness) == (
@@ -47,9 +47,9 @@ def test_small_reads_sentence_vectors_in_english_and_word_vectors_elsewhere() ->
     )
     plain = replace(
         english.unreferenced.settings,
-        closeness=0.0,
-        spare=0.0,
-        networks=1,
+        cosine_weight=0.0,
+        frequent_reply_discount=0.0,
+        ensemble_size=1,
         loss="softmax",
         training=replace(english.unreferenced.settings.training, epochs=2),
     )
@@ -57,13 +57,13 @@ def test_small_reads_sentence_vectors_in_english_and_word_vectors_elsewhere() ->
 
 
 def test_medium_is_small_with_another_encoder() -> None:
-    small, medium = (read_settings(preset, "en").plain() for preset in ("small", "medium"))
+    small, medium = (read_settings(preset, "en").to_dict() for preset in ("small", "medium"))
     for part, key in (("retrieval", "by"), ("rater", "form"), ("unreferenced", "form")):
         assert "mpnet.bf16" in medium[part].pop(key)
         del small[part][key]
     assert (small.pop("preset"), medium.pop("preset")) == ("small", "medium")
     assert medium == small
-    small, medium = (read_settings(preset, "ja").plain() for preset in ("small", "medium"))
+    small, medium = (read_settings(preset, "ja").to_dict() for preset in ("small", "medium"))
     assert medium == small | {"preset": "medium"}
 
 
@@ -79,7 +79,7 @@ def test_a_file_says_only_what_is_different_from_its_base(tmp_path: Path) -> Non
     medium = read_settings("medium", "en")
     assert english.retrieval.by == medium.retrieval.by
     # also where the base says more of a language
-    assert str(english.rater.form) == "vectors" != str(medium.rater.form)
+    assert str(english.rater.inputs) == "vectors" != str(medium.rater.inputs)
     assert japanese.vectors is not None
     assert (japanese.vectors.method, japanese.vectors.epochs) == ("fasttext", 1)
     assert (english.unreferenced.settings.networks, english.rater.settings.networks) == (1, 3)
@@ -92,9 +92,9 @@ def test_a_file_says_only_what_is_different_from_its_base(tmp_path: Path) -> Non
 def test_paper_has_the_dimensions_of_the_paper() -> None:
     """Tsuta et al. 2023, § 5.3 and 5.4."""
     paper = read_settings("paper", "ja")
-    assert dict(paper.rater.form.params) == {"pieces": 16000, "embedding": 512, "hidden": 512}
+    assert dict(paper.rater.inputs.params) == {"pieces": 16000, "embedding": 512, "hidden": 512}
     rater = paper.rater.settings
-    assert (rater.wide, rater.layers, rater.batch) == (1024, 5, 1000)
+    assert (rater.hidden_size, rater.num_layers, rater.batch_size) == (1024, 5, 1000)
     training = rater.training
     assert (training.epochs, training.rate, training.optimizer) == (15, 1e-3, "adam")
     assert (training.schedule, training.warmup, training.clip) == ("constant", 0.0, None)
@@ -105,30 +105,30 @@ def test_changes() -> None:
     changes = [
         "retrieval.k=7",
         "rater.training.steps=30",
-        "unreferenced.form=gru(pieces=500)",
-        'unreferenced.hard=["parrot"]',
-        "data.most=none",
-        "unreferenced.training.clip=none",
+        "unreferenced.inputs=gru(pieces=500)",
+        'unreferenced.hard_negatives=["parrot"]',
+        "data.max_pairs=none",
+        "unreferenced.training.max_grad_norm=none",
     ]
-    settings = read_settings("tiny", "en", changes=changes)
+    settings = read_settings("tiny", "en", overrides=changes)
     assert settings.retrieval.k == 7
     # steps take the place of the preset's epochs
     assert settings.rater.settings.training.steps == 30
     assert settings.rater.settings.training.epochs is None
-    assert str(settings.unreferenced.form) == "gru(pieces=500)"
+    assert str(settings.unreferenced.inputs) == "gru(pieces=500)"
     assert settings.unreferenced.settings.hard == ("parrot",)
-    assert settings.data.most is None
+    assert settings.data.max_pairs is None
     assert settings.unreferenced.settings.training.clip is None
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     changes = [
-        "retrieval.kk=3", "rater.training.steps=many", "data.held_out=1.5", "extra.key=1",
-        "unreferenced.form=gruu", "nonsense", "rater.turns=0", "retrieval.by=bm25(",
+        "retrieval.kk=3", "rater.training.steps=many", "data.validation_share=1.5", "extra.key=1",
+        "unreferenced.inputs=gruu", "nonsense", "rater.context_turns=0", "retrieval.by=bm25(",
         "unreferenced.loss=hinge", "data=3.x=1",
     ]  # fmt: skip
     with pytest.raises(UsageError) as caught:
-        read_settings("tiny", "en", changes=changes)
+        read_settings("tiny", "en", overrides=changes)
     said = "\n".join(caught.value.messages)
     for word in (
         "'kk'", "steps: expected a whole number", "held_out is a share", "[extra]",
@@ -137,7 +137,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     ):  # fmt: skip
         assert word in said, word
     with pytest.raises(UsageError, match=r"retrieval.*expected"):
-        read_settings("tiny", "en", changes=["retrieval.by=bm25("])
+        read_settings("tiny", "en", overrides=["retrieval.by=bm25("])
 
 
 def test_presets_of_ones_own(tmp_path: Path) -> None:
@@ -161,8 +161,8 @@ def test_presets_of_ones_own(tmp_path: Path) -> None:
 
 def test_word_vectors_must_be_described_where_they_are_read() -> None:
     with pytest.raises(UsageError, match=r"no section \[vectors\]"):
-        read_settings("small", "en", changes=["retrieval.by=vectors"])
-    known = read_settings("small", "en", changes=["retrieval.by=vectors(vectors=minilm)"])
+        read_settings("small", "en", overrides=["retrieval.by=vectors"])
+    known = read_settings("small", "en", overrides=["retrieval.by=vectors(vectors=minilm)"])
     assert not known.needs_vectors
 
 

@@ -20,7 +20,7 @@ QUICK = [
     "vectors.dimensions=16",
     "rater.training.epochs=12",
     "unreferenced.training.epochs=12",
-    'figures.ranges=["unreferenced","vbleu"]',
+    'validation.ranges=["unreferenced","vbleu"]',
 ]
 """Changes of the preset ``tiny`` for these dialogues."""
 
@@ -29,13 +29,13 @@ Row = dict[str, Any]
 
 def dialogues(count: int = 60, replies: int = 3, seed: int = 1) -> list[Row]:
     """Pairs of dialogues: an utterance with several replies, then one more turn after the last."""
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     rows: list[Row] = []
     for number in range(count):
         words = list(TOPICS.values())[number % len(TOPICS)]
 
         def say(words: list[str] = words) -> str:
-            chosen = chance.choice(words, chance.integers(3, 7)).tolist()
+            chosen = rng.choice(words, rng.integers(3, 7)).tolist()
             return f"we like the {' and '.join(chosen)}"
 
         first = say()

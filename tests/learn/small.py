@@ -10,25 +10,25 @@ import numpy as np
 import pyarrow as pa
 
 from learn.tiny import WORDS
-from rejoinder.learn.material import Material
+from rejoinder.learn.training_data import TrainingData
 
 TOPICS = 5
 
 
 def make_table(utterances: int = 60, responses: int = 2, seed: int = 5) -> pa.Table:
     """Each utterance has a dialogue and a topic of its own, and so many different responses."""
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     rows = []
     for number in range(utterances):
         topic = number % TOPICS
         words = WORDS[4 * topic : 4 * topic + 4]
-        said = " ".join([*chance.choice(words, chance.integers(3, 6)), f"n{number}"])
+        said = " ".join([*rng.choice(words, rng.integers(3, 6)), f"n{number}"])
         rows += [
             {
                 "dialogue_id": f"d{number}",
-                "context": [" ".join(chance.choice(words, 2))] * int(chance.integers(0, 3)),
+                "context": [" ".join(rng.choice(words, 2))] * int(rng.integers(0, 3)),
                 "utterance": said,
-                "response": " ".join([*chance.choice(words, chance.integers(2, 7)), f"r{k}"]),
+                "response": " ".join([*rng.choice(words, rng.integers(2, 7)), f"r{k}"]),
                 "utterance_id": f"u{number}",
                 "split": "validation" if number % 4 == 3 else "train",
             }
@@ -37,5 +37,5 @@ def make_table(utterances: int = 60, responses: int = 2, seed: int = 5) -> pa.Ta
     return pa.Table.from_pylist(rows)
 
 
-def make_material(utterances: int = 60, responses: int = 2) -> Material:
-    return Material.of(make_table(utterances, responses))
+def make_data(utterances: int = 60, responses: int = 2) -> TrainingData:
+    return TrainingData.from_table(make_table(utterances, responses))

@@ -1,4 +1,4 @@
-"""Checkpoints: what comes back is what went in, and what is no checkpoint is told apart."""
+"""Checkpoints: round trips, damaged files, and files that were tampered with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from torch import Tensor, nn
 
 from rejoinder.errors import DataError, ResourceError
 from rejoinder.learn import checkpoint
-from rejoinder.learn.checkpoint import Model, load_model, read, save_model, write
+from rejoinder.learn.checkpoint import (
+    Model,
+    load_model,
+    read_checkpoint,
+    save_model,
+    write_checkpoint,
+)
 
 KINDS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 KINDS += [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool]
@@ -39,12 +45,14 @@ def _size(shape: list[int]) -> int:
 
 
 @given(st.dictionaries(st.text(min_size=1), tensors, max_size=5), st.text())
-def test_all_comes_back(tmp_path_factory: Any, parts: dict[str, Tensor], text: str) -> None:
+def test_tensors_and_metadata_are_read_as_written(
+    tmp_path_factory: Any, parts: dict[str, Tensor], text: str
+) -> None:
     parts.pop("__metadata__", None)
     path = tmp_path_factory.mktemp("c") / "checkpoint.safetensors"
-    write(path, parts, {"text": text, "number": 0.1})
-    found, known = read(path)
-    assert known == {"format": 1, "text": text, "number": 0.1}
+    write_checkpoint(path, parts, {"text": text, "number": 0.1})
+    found, metadata = read_checkpoint(path)
+    assert metadata == {"format": 1, "text": text, "number": 0.1}
     assert found.keys() == parts.keys()
     # the library of the format reads the same from it
     theirs = safetensors.torch.load_file(path)
@@ -55,16 +63,16 @@ def test_all_comes_back(tmp_path_factory: Any, parts: dict[str, Tensor], text: s
             assert torch.equal(other, tensor)
 
 
-def test_views_are_written_as_they_look(tmp_path: Path) -> None:
+def test_views_of_tensors_are_written_with_their_own_values(tmp_path: Path) -> None:
     table = torch.arange(12.0).reshape(3, 4)
-    write(tmp_path / "c", {"turned": table.T, "some": table[1:, ::2]}, {})
-    found, _ = read(tmp_path / "c")
+    write_checkpoint(tmp_path / "c", {"turned": table.T, "some": table[1:, ::2]}, {})
+    found, _ = read_checkpoint(tmp_path / "c")
     assert torch.equal(found["turned"], table.T)
     assert torch.equal(found["some"], torch.tensor([[4.0, 6.0], [8.0, 10.0]]))
 
 
 class Scale(Model):
-    """A model to keep."""
+    """A model with one layer."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -72,19 +80,19 @@ class Scale(Model):
         self.linear = nn.Linear(width, 1)
 
 
-def test_a_model_is_loaded_without_knowing_what_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_is_built_from_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "Scale", Scale, raising=False)
     monkeypatch.setattr(Scale, "__module__", "rejoinder.learn.checkpoint")
     model = Scale(3)
     save_model(tmp_path / "m", model, counts={"pairs": 5})
-    loaded, known = load_model(tmp_path / "m")
+    loaded, metadata = load_model(tmp_path / "m")
     assert type(loaded) is Scale
-    assert known["counts"] == {"pairs": 5}
+    assert metadata["counts"] == {"pairs": 5}
     assert not loaded.training
     assert torch.equal(loaded.linear.weight, model.linear.weight)
-    write(tmp_path / "m", {"linear.weight": torch.zeros(1, 2)}, checkpoint.describe(model))
+    write_checkpoint(
+        tmp_path / "m", {"linear.weight": torch.zeros(1, 2)}, checkpoint.describe(model)
+    )
     with pytest.raises(DataError, match="do not fit"):
         load_model(tmp_path / "m")
 
@@ -92,10 +100,11 @@ def test_a_model_is_loaded_without_knowing_what_it_is(
 @pytest.mark.parametrize(
     "kind",
     [
-        "subprocess:Popen",  # code of somebody else is not even imported
+        "subprocess:Popen",  # other code is not even imported
         "rejoinder.errors:DataError",
         "rejoinder.learn.checkpoint:load_model",
-        "rejoinder.no_such_module:Model",
+        "rejoinder.learn.no_such_module:Model",
+        "rejoinder.__main__:Model",
         "rejoinder.learn.checkpoint:NoSuchModel",
         "rejoinder:",
         "",
@@ -103,38 +112,77 @@ def test_a_model_is_loaded_without_knowing_what_it_is(
         7,
     ],
 )
-def test_a_foreign_kind_is_refused(tmp_path: Path, kind: object) -> None:
-    write(tmp_path / "m", {}, {"kind": kind, "config": {}})
+def test_an_unknown_class_is_refused(tmp_path: Path, kind: object) -> None:
+    write_checkpoint(tmp_path / "m", {}, {"kind": kind, "config": {}})
     with pytest.raises(DataError, match="which this version does not know"):
         load_model(tmp_path / "m")
 
 
-def test_damage_is_found_wherever_a_file_is_cut(tmp_path: Path) -> None:
+def test_a_truncated_file_is_a_data_error(tmp_path: Path) -> None:
     path = tmp_path / "c"
-    write(path, {"a": torch.arange(3.0)}, {})
+    write_checkpoint(path, {"a": torch.arange(3.0)}, {})
     whole = path.read_bytes()
     for size in range(len(whole)):
         path.write_bytes(whole[:size])
         with pytest.raises(DataError, match="c: "):
-            read(path)
+            read_checkpoint(path)
 
 
-def test_other_files_are_told_apart(tmp_path: Path) -> None:
+def test_files_of_other_programs_are_data_errors(tmp_path: Path) -> None:
     path = tmp_path / "c"
     with pytest.raises(DataError, match="cannot be read"):
-        read(path)
+        read_checkpoint(path)
     safetensors.torch.save_file({"a": torch.zeros(1)}, path)
     with pytest.raises(DataError, match="not written by Rejoinder"):
-        read(path)
+        read_checkpoint(path)
     for text in ("[]", "{}", "no JSON", json.dumps({"format": "1"})):
         safetensors.torch.save_file({"a": torch.zeros(1)}, path, {"rejoinder": text})
         with pytest.raises(DataError, match="not written by Rejoinder"):
-            read(path)
+            read_checkpoint(path)
     safetensors.torch.save_file({}, path, {"rejoinder": json.dumps({"format": 2})})
     with pytest.raises(DataError, match="newer version of Rejoinder"):
-        read(path)
+        read_checkpoint(path)
 
 
-def test_a_full_device_is_named() -> None:
+def test_a_full_disk_is_a_resource_error() -> None:
     with pytest.raises(ResourceError, match="/dev/full: cannot be written: no space left"):
-        write(Path("/dev/full"), {"a": torch.zeros(1)}, {})
+        write_checkpoint(Path("/dev/full"), {"a": torch.zeros(1)}, {})
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ([], "not an object"),
+        ({}, "invalid"),
+        ({"width": 10**12}, "width is 1000000000000, out of range"),
+        ({"width": 10**7}, "do not fit the model"),
+        ({"width": -3}, "invalid|do not fit"),
+        ({"width": "3"}, "invalid"),
+        ({"width": 3, "depth": 1}, "invalid"),
+        ({"num_layers": 5000}, "num_layers is 5000, out of range"),
+        ({"width": [[[[[[[[[[[[[[[[[[[[[[[[3]]]]]]]]]]]]]]]]]]]]]]]]}, "nested too deeply"),
+    ],
+)
+def test_a_tampered_configuration_is_a_data_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: object, message: str
+) -> None:
+    """Nothing large is allocated: shapes are compared with the tensors of the file first."""
+    monkeypatch.setattr(checkpoint, "Scale", Scale, raising=False)
+    monkeypatch.setattr(Scale, "__module__", "rejoinder.learn.checkpoint")
+    metadata = {"kind": Scale.kind(), "config": config}
+    write_checkpoint(tmp_path / "m", Scale(3).state_dict(), metadata)
+    with pytest.raises(DataError, match=message):
+        load_model(tmp_path / "m")
+
+
+def test_weights_that_are_not_finite_are_a_data_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "Scale", Scale, raising=False)
+    monkeypatch.setattr(Scale, "__module__", "rejoinder.learn.checkpoint")
+    model = Scale(3)
+    with torch.no_grad():
+        model.linear.weight[0, 1] = float("nan")
+    save_model(tmp_path / "m", model)
+    with pytest.raises(DataError, match=r"linear\.weight.*not a number"):
+        load_model(tmp_path / "m")

@@ -20,18 +20,18 @@ from transformers import AutoModel, AutoTokenizer, BertForMaskedLM
 from learn.tiny import PIECES, SPECIAL, WORDS, make_bert, make_pairs
 from rejoinder.cli.main import run
 from rejoinder.encode.transformer import open_encoder
-from rejoinder.encode.transformer.folder import ModelFolder
-from rejoinder.encode.transformer.network import load
+from rejoinder.encode.transformer.model_folder import ModelFolder
+from rejoinder.encode.transformer.transformers_network import load_model
 from rejoinder.errors import DataError, UsageError
 from rejoinder.learn.batches import LengthBatches
 from rejoinder.learn.checkpoint import read
-from rejoinder.learn.dapt import Adaptation, Adapted, adapt
-from rejoinder.learn.dapt.batches import MaskedPairs
-from rejoinder.learn.dapt.model import MaskedModel, find_head
+from rejoinder.learn.dapt import AdaptResult, DaptSettings, adapt
+from rejoinder.learn.dapt.batches import MaskedBatches
+from rejoinder.learn.dapt.model import MaskedLanguageModel, load_head
 from rejoinder.learn.dapt.tokens import open_tokenizer, tokenize, vocabulary
-from rejoinder.learn.pairs import PairTexts, read_material
-from rejoinder.learn.settings import Training
+from rejoinder.learn.settings import TrainingSettings
 from rejoinder.learn.state import STATE
+from rejoinder.learn.training_data import Pairs, read_training_data
 from support import COMMAND
 
 STEPS = 120
@@ -47,20 +47,20 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_pairs(tmp_path_factory.mktemp("pairs") / "pairs.parquet")
 
 
-def settings(model: Path, steps: int = STEPS, **more: Any) -> Adaptation:
-    training = Training(steps=steps, rate=1e-2, validate_every=40, seed=1)
-    return Adaptation(model=str(model), batch_tokens=400, training=training, **more)
+def settings(model: Path, steps: int = STEPS, **more: Any) -> DaptSettings:
+    training = TrainingSettings(steps=steps, learning_rate=1e-2, validate_every=40, seed=1)
+    return DaptSettings(model=str(model), batch_tokens=400, training=training, **more)
 
 
 @pytest.fixture(scope="module")
 def adapted(
     bert: Path, pairs: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, Adapted]:
+) -> tuple[Path, AdaptResult]:
     output = tmp_path_factory.mktemp("out") / "adapted"
     return output, adapt(pairs, output, settings(bert))
 
 
-def test_it_learns_what_frequencies_cannot_tell(adapted: tuple[Path, Adapted]) -> None:
+def test_it_learns_what_frequencies_cannot_tell(adapted: tuple[Path, AdaptResult]) -> None:
     output, made = adapted
     result = made.manifest["result"]
     # twenty words, all equally frequent: by frequency, a guess is one of about twenty
@@ -73,7 +73,9 @@ def test_it_learns_what_frequencies_cannot_tell(adapted: tuple[Path, Adapted]) -
     assert not list(output.parent.glob(".*")), "nothing is left of the work"
 
 
-def test_the_manifest_says_where_it_comes_from(adapted: tuple[Path, Adapted], pairs: Path) -> None:
+def test_the_manifest_says_where_it_comes_from(
+    adapted: tuple[Path, AdaptResult], pairs: Path
+) -> None:
     output, made = adapted
     manifest = json.loads((output / "manifest.json").read_text())
     assert manifest == made.manifest
@@ -90,7 +92,7 @@ def test_the_manifest_says_where_it_comes_from(adapted: tuple[Path, Adapted], pa
 
 
 def test_the_folder_is_an_encoder_like_the_one_before(
-    adapted: tuple[Path, Adapted], bert: Path
+    adapted: tuple[Path, AdaptResult], bert: Path
 ) -> None:
     output, _ = adapted
     texts = ["wa wb wc", "wt", "wk walking wl wm"]
@@ -110,7 +112,7 @@ def test_the_folder_is_an_encoder_like_the_one_before(
 
 
 def test_it_goes_on_from_an_adapted_encoder(
-    adapted: tuple[Path, Adapted], pairs: Path, tmp_path: Path
+    adapted: tuple[Path, AdaptResult], pairs: Path, tmp_path: Path
 ) -> None:
     """With its head: the second run begins where the first one ended."""
     output, made = adapted
@@ -128,8 +130,8 @@ def test_the_head_is_berts_own(tmp_path: Path) -> None:
             weight += torch.linspace(-0.5, 0.5, weight.numel()).reshape(weight.shape)
     theirs.save_pretrained(path)
     folder = ModelFolder("m", path)
-    ours = MaskedModel(load(folder, folder.layers)).eval()
-    assert find_head(ours, folder) == "model"
+    ours = MaskedLanguageModel(load_model(folder, folder.layers)).eval()
+    assert load_head(ours, folder) == "model"
     source = masked_pairs(folder, [("wa wb wc", "wd we"), ("wf", "wg wh")])
     batch = source.batch(0, 0, 0)
     with torch.no_grad():
@@ -140,16 +142,16 @@ def test_the_head_is_berts_own(tmp_path: Path) -> None:
     assert torch.allclose(scores, whole.flatten(0, 1)[batch.places], atol=1e-5)
 
 
-def table_of(texts: list[tuple[str, str]]) -> PairTexts:
+def table_of(texts: list[tuple[str, str]]) -> Pairs:
     utterances, responses = zip(*texts, strict=True)
-    return PairTexts(pa.table({"utterance": utterances, "response": responses}))
+    return Pairs(pa.table({"utterance": utterances, "response": responses}))
 
 
-def masked_pairs(folder: ModelFolder, texts: list[tuple[str, str]], **more: Any) -> MaskedPairs:
+def masked_pairs(folder: ModelFolder, texts: list[tuple[str, str]], **more: Any) -> MaskedBatches:
     tokenizer = open_tokenizer(folder)
     sequences = tokenize(tokenizer, table_of(texts), 40)
     words = vocabulary(tokenizer, len(SPECIAL + WORDS + PIECES))
-    return MaskedPairs(sequences, words, LengthBatches(sequences.lengths, 400), 0.3, **more)
+    return MaskedBatches(sequences, words, LengthBatches(sequences.lengths, 400), 0.3, **more)
 
 
 def test_pairs_are_joined_and_cut_as_the_tokenizer_does(bert: Path) -> None:
@@ -190,14 +192,14 @@ def test_special_tokens_and_padding_are_never_hidden(bert: Path) -> None:
 
 
 def test_the_same_run_makes_the_same_bytes(
-    adapted: tuple[Path, Adapted], bert: Path, pairs: Path, tmp_path: Path
+    adapted: tuple[Path, AdaptResult], bert: Path, pairs: Path, tmp_path: Path
 ) -> None:
     """Started as a command, killed, and gone on with; and written over an older one."""
     output, _ = adapted
     target = tmp_path / "adapted"
     adapt(pairs, target, settings(bert, steps=1))
     arguments = ["train", "dapt", str(pairs), "-o", str(target), "--model", str(bert)]
-    arguments += ["--steps", str(STEPS), "--lr", "1e-2", "--batch-tokens", "400"]
+    arguments += ["--steps", str(STEPS), "--learning-rate", "1e-2", "--batch-tokens", "400"]
     arguments += ["--validate-every", "40", "--seed", "1"]
     process = subprocess.Popen([*COMMAND, *arguments], stderr=subprocess.PIPE)
     assert process.stderr is not None
@@ -221,7 +223,7 @@ def test_pairs_without_a_split_are_held_out_by_dialogue(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     names = [f"d{number // 3}" for number in range(1200)]
     pq.write_table(pa.table({"dialogue_id": names, "utterance": names, "response": names}), path)
-    everything = read_material(path)
+    everything = read_training_data(path)
     assert everything.split_by == "a hash of dialogue_id"
     training, validation = [
         set(texts.some(0, 1200)[0]) for texts in (everything.training, everything.validation)
@@ -230,8 +232,8 @@ def test_pairs_without_a_split_are_held_out_by_dialogue(tmp_path: Path) -> None:
     assert training | validation == set(names)
     # 20 of 400 expected; three standard deviations are 13
     assert 7 <= len(validation) <= 33
-    some = [read_material(path, sample=50, seed=seed) for seed in (2, 2, 3)]
-    assert [len(material.training) for material in some] == [50] * 3
+    some = [read_training_data(path, sample=50, seed=seed) for seed in (2, 2, 3)]
+    assert [len(data.training) for data in some] == [50] * 3
     assert some[0].counts["train_taken"] == 50
     assert some[0].training.table.equals(some[1].training.table)
     assert not some[0].training.table.equals(some[2].training.table)
@@ -241,11 +243,11 @@ def test_pairs_without_a_split_are_held_out_by_dialogue(tmp_path: Path) -> None:
 def test_two_dialogues_are_enough_and_one_is_not(tmp_path: Path) -> None:
     rows = {"utterance": ["wa", "wb"], "response": ["wb", "wc"], "dialogue_id": ["1", "2"]}
     pq.write_table(pa.table(rows), tmp_path / "two.parquet")
-    material = read_material(tmp_path / "two.parquet")
-    assert (len(material.training), len(material.validation)) == (1, 1)
+    data = read_training_data(tmp_path / "two.parquet")
+    assert (len(data.training), len(data.validation)) == (1, 1)
     pq.write_table(pa.table({**rows, "dialogue_id": ["1", "1"]}), tmp_path / "one.parquet")
     with pytest.raises(DataError, match="too few dialogues"):
-        read_material(tmp_path / "one.parquet")
+        read_training_data(tmp_path / "one.parquet")
 
 
 def test_fewer_pairs_than_a_batch_and_long_ones(bert: Path, tmp_path: Path) -> None:
@@ -261,9 +263,9 @@ def test_fewer_pairs_than_a_batch_and_long_ones(bert: Path, tmp_path: Path) -> N
     [
         (["p", "--steps", "1", "--epochs", "1"], 2, "either --steps or --epochs"),
         (["p", "--mask", "1"], 2, "mask is a share between 0 and 1"),
-        (["p", "--lr", "0"], 2, "the learning rate must be above 0"),
+        (["p", "--learning-rate", "0"], 2, "the learning rate must be above 0"),
         (["p", "--epochs", "-1"], 2, "above 0"),
-        (["p", "--longest", "3"], 2, "longest must be 8 or more"),
+        (["p", "--max-tokens", "3"], 2, "longest must be 8 or more"),
         (["p", "-o", "full"], 2, "full: is a folder with other things"),
         (["p", "-o", "p"], 2, "p: is a file"),
         (["p", "-o", "no/such"], 2, "there is no folder no"),
@@ -275,7 +277,7 @@ def test_fewer_pairs_than_a_batch_and_long_ones(bert: Path, tmp_path: Path) -> N
         (["empty"], 3, "empty: there is no pair in it"),
         (["p", "--model", "no/model"], 4, "is not on this machine"),
         (["p", "--model", "full"], 4, "full"),
-        (["p", "--lr", "1e30", "--steps", "50"], 2, "training has gone astray"),
+        (["p", "--learning-rate", "1e30", "--steps", "50"], 2, "training has gone astray"),
     ],
 )
 def test_bad_arguments_and_bad_data(
@@ -326,9 +328,11 @@ def test_a_model_that_does_not_guess_words_is_refused(bert: Path, tmp_path: Path
 
 def test_settings_are_checked_together() -> None:
     with pytest.raises(UsageError) as wrong:
-        Adaptation(training=Training(steps=1), mask=0.0, longest=1, sample=0)
+        DaptSettings(training=TrainingSettings(steps=1), mask=0.0, longest=1, sample=0)
     assert len(wrong.value.messages) == 3
     assert (
         "accumulate"
-        not in dataclasses.replace(Adaptation(training=Training(steps=1)), mask=0.2).plain()
+        not in dataclasses.replace(
+            DaptSettings(training=TrainingSettings(steps=1)), mask=0.2
+        ).to_dict()
     )

@@ -1,4 +1,4 @@
-"""The NN-rater from pairs to ratings, in all forms."""
+"""The NN-rater from pairs to ratings, with all input encoders."""
 
 from __future__ import annotations
 
@@ -12,63 +12,65 @@ import pyarrow as pa
 import pytest
 import torch
 
-from learn.small import TOPICS, make_material, make_table
+from learn.small import TOPICS, make_data, make_table
 from learn.tiny import make_bert
 from rejoinder.errors import UsageError
-from rejoinder.learn.forms import make_form
-from rejoinder.learn.forms.base import Contexts, Form
-from rejoinder.learn.forms.vectors import Dense
-from rejoinder.learn.material import Material
-from rejoinder.learn.progress import Progress
-from rejoinder.learn.rater import Questions, Rater, fit_rater
-from rejoinder.learn.settings import RaterSettings, Training
-from rejoinder.learn.training import Outcome
+from rejoinder.learn.inputs import make_input
+from rejoinder.learn.inputs.input_encoder import Contexts, InputEncoder
+from rejoinder.learn.inputs.vectors import EncodedVectors
+from rejoinder.learn.progress import TrainingProgress
+from rejoinder.learn.rater import Rater, RaterBatches, fit_rater
+from rejoinder.learn.settings import RaterSettings, TrainingSettings
+from rejoinder.learn.training import TrainingResult
+from rejoinder.learn.training_data import TrainingData
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-MATERIAL = make_material(100, responses=3)
-TRAINING = Training(steps=120, rate=5e-3, validate_every=25, save_every=0.0, seed=1)
-SETTINGS = RaterSettings(training=TRAINING, wide=32, layers=3, batch=64)
+DATA = make_data(100, responses=3)
+TRAINING = TrainingSettings(
+    steps=120, learning_rate=5e-3, validate_every=25, save_every_seconds=0.0, seed=1
+)
+SETTINGS = RaterSettings(training=TRAINING, hidden_size=32, num_layers=3, batch_size=64)
 NAMES = ["gru", "vectors", "encoder"]
-CAREFUL = 2e-4
-"""The rate of a tiny encoder: with a higher one it learns nothing, and is no rater."""
+LOW_RATE = 2e-4
+"""Learning rate of the tiny transformer, which does not learn with a higher one."""
 
 
 @pytest.fixture(scope="module")
-def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Form]:
-    work = tmp_path_factory.mktemp("forms")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, InputEncoder]:
+    work = tmp_path_factory.mktemp("inputs")
     bert = str(make_bert(work / "tiny"))
-    gru = {"pieces": 60, "embedding": 12, "hidden": 12}
+    gru = {"vocab_size": 60, "embedding_size": 12, "hidden_size": 12}
     options: list[tuple[str, dict[str, Any]]] = [
         ("gru", gru), ("vectors", {"model": bert}), ("encoder", {"model": bert})
     ]  # fmt: skip
-    return {name: make_form(name, some, MATERIAL, work) for name, some in options}
+    return {name: make_input(name, some, DATA, work) for name, some in options}
 
 
-def fit(*args: Any, **more: Any) -> tuple[Rater, Outcome]:
-    rater, outcome = fit_rater(*args, **more)
-    assert rater is not None and not isinstance(outcome, str)
-    return rater, outcome
+def fit(*args: Any, **more: Any) -> tuple[Rater, TrainingResult]:
+    rater, result = fit_rater(*args, **more)
+    assert rater is not None and not isinstance(result, str)
+    return rater, result
 
 
 @pytest.fixture(scope="module")
 def fitted(
-    forms: dict[str, Form], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, tuple[Rater, Outcome]]:
+    inputs: dict[str, InputEncoder], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[Rater, TrainingResult]]:
     work = tmp_path_factory.mktemp("work")
-    careful = dataclasses.replace(TRAINING, steps=10, rate=CAREFUL, validate_every=5)
+    careful = dataclasses.replace(TRAINING, steps=10, learning_rate=LOW_RATE, validate_every=5)
     short = dataclasses.replace(SETTINGS, training=careful)
     settings = {"gru": SETTINGS, "vectors": SETTINGS, "encoder": short}
-    return {name: fit(MATERIAL, forms[name], settings[name], work / name) for name in NAMES}
+    return {name: fit(DATA, inputs[name], settings[name], work / name) for name in NAMES}
 
 
-def questions() -> tuple[Any, ...]:
-    """Held-out pairs of pairs: of one utterance, and of other topics."""
-    examples = MATERIAL.validation
-    first = np.array([group[0] for group in examples.answered])
-    right = np.array([group[1] for group in examples.answered])
+def pairs_of_pairs() -> tuple[Any, ...]:
+    """Return held-out pairs with a second pair of the same utterance, and of another topic."""
+    pairs = DATA.validation
+    first = np.array([group[0] for group in pairs.response_groups])
+    right = np.array([group[1] for group in pairs.response_groups])
     wrong = np.roll(right, 1)
-    contexts, replies = examples.contexts(1), examples.responses
+    contexts, replies = pairs.contexts(1), pairs.responses
 
     def of(rows: Any) -> tuple[Any, Any]:
         return [contexts[row] for row in rows], [replies[row] for row in rows]
@@ -78,26 +80,30 @@ def questions() -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", ["gru", "vectors"])
-def test_it_learns_what_answers(fitted: dict[str, tuple[Rater, Outcome]], name: str) -> None:
-    rater, outcome = fitted[name]
-    first, right, wrong = questions()
+def test_the_rater_prefers_responses_to_the_same_utterance(
+    fitted: dict[str, tuple[Rater, TrainingResult]], name: str
+) -> None:
+    rater, result = fitted[name]
+    first, right, wrong = pairs_of_pairs()
     good, bad = rater.rate(*first, *right), rater.rate(*first, *wrong)
     assert (good[:, None] > bad).mean() > 0.85
     assert good.mean() > 0 > bad.mean()
-    assert outcome.best_loss is not None and outcome.best_loss < 0.6
+    assert result.best_loss is not None and result.best_loss < 0.6
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_ratings(fitted: dict[str, tuple[Rater, Outcome]], name: str, tmp_path: Path) -> None:
+def test_ratings_are_symmetric_and_in_range(
+    fitted: dict[str, tuple[Rater, TrainingResult]], name: str, tmp_path: Path
+) -> None:
     rater, _ = fitted[name]
-    first, _, wrong = questions()
+    first, _, wrong = pairs_of_pairs()
     found = rater.rate(*first, *wrong)
     assert found.dtype == np.float64
-    assert ((np.abs(found) >= 0.5) & (np.abs(found) <= 1)).all(), "the papers' range"
+    assert ((np.abs(found) >= 0.5) & (np.abs(found) <= 1)).all(), "the range of the papers"
     np.testing.assert_allclose(rater.rate(*wrong, *first), found, atol=1e-6)
     rater.save(tmp_path)
     np.testing.assert_array_equal(Rater.open(tmp_path).rate(*first, *wrong), found)
-    soft = Rater(rater.form, rater.model, turns=1, soft=True).rate(*first, *wrong)
+    soft = Rater(rater.inputs, rater.model, context_turns=1, soft_ratings=True).rate(*first, *wrong)
     # p if p >= .5 else p - 1, against 2p - 1
     mean = np.where(found > 0, found, found + 1)
     np.testing.assert_allclose(soft, 2 * mean - 1, atol=1e-9)
@@ -108,21 +114,20 @@ def test_ratings(fitted: dict[str, tuple[Rater, Outcome]], name: str, tmp_path: 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_response_that_was_said_to_nobody(
-    fitted: dict[str, tuple[Rater, Outcome]], name: str
+def test_a_response_without_context_uses_the_first_triplet_only(
+    fitted: dict[str, tuple[Rater, TrainingResult]], name: str
 ) -> None:
-    """Only the first triplet is asked: what the second would say does not count."""
     rater, _ = fitted[name]
-    soft = Rater(rater.form, rater.model, turns=1, soft=True)
-    (contexts, replies), (_, others), _ = questions()
+    soft = Rater(rater.inputs, rater.model, context_turns=1, soft_ratings=True)
+    (contexts, replies), (_, others), _ = pairs_of_pairs()
     found = soft.rate(contexts, replies, [[] for _ in contexts], others)
     with torch.inference_mode():
         first, _ = rater.model(
             *(
                 part.batch(np.arange(len(replies)))
                 for part in (
-                    rater.form.contexts(contexts, 1), rater.form.replies(replies),
-                    rater.form.contexts(contexts, 1), rater.form.replies(others),
+                    rater.inputs.encode_contexts(contexts, 1), rater.inputs.encode_replies(replies),
+                    rater.inputs.encode_contexts(contexts, 1), rater.inputs.encode_replies(others),
                 )
             )
         )  # fmt: skip
@@ -131,27 +136,29 @@ def test_a_response_that_was_said_to_nobody(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_killed_and_resumed_it_is_the_same_to_the_last_byte(
-    forms: dict[str, Form], name: str, tmp_path: Path
+def test_a_resumed_run_gives_the_same_bytes(
+    inputs: dict[str, InputEncoder], name: str, tmp_path: Path
 ) -> None:
     class Killed(Exception):
         pass
 
-    def kill(progress: Progress) -> None:
+    def kill(progress: TrainingProgress) -> None:
         if progress.step == 7:
             raise Killed
 
-    rate = CAREFUL if name == "encoder" else TRAINING.rate
-    training = dataclasses.replace(TRAINING, steps=12, validate_every=5, rate=rate)
+    learning_rate = LOW_RATE if name == "encoder" else TRAINING.learning_rate
+    training = dataclasses.replace(
+        TRAINING, steps=12, validate_every=5, learning_rate=learning_rate
+    )
     settings = dataclasses.replace(
         SETTINGS, training=training, dropout=0.1, negatives=("random", "words")
     )
-    whole, outcome = fit(MATERIAL, forms[name], settings, tmp_path / "whole")
+    whole, result = fit(DATA, inputs[name], settings, tmp_path / "whole")
     with pytest.raises(Killed):
-        fit(MATERIAL, forms[name], settings, tmp_path / "work", on_progress=kill)
-    resumed, again = fit(MATERIAL, forms[name], settings, tmp_path / "work")
+        fit(DATA, inputs[name], settings, tmp_path / "work", on_progress=kill)
+    resumed, again = fit(DATA, inputs[name], settings, tmp_path / "work")
     assert again.resumed_at == 6
-    assert again.history == outcome.history
+    assert again.history == result.history
     folders = tmp_path / "a", tmp_path / "b"
     for rater, folder in zip((whole, resumed), folders, strict=True):
         rater.save(folder)
@@ -163,24 +170,27 @@ def test_killed_and_resumed_it_is_the_same_to_the_last_byte(
 
 
 class Numbered:
-    """Texts as numbers, so that no two of them are the same."""
+    """Encodes texts as numbers, so that different texts differ."""
 
-    def contexts(self, contexts: Contexts, turns: int = 1) -> Dense:
-        found = self.replies([context[-1] for context in contexts])
-        return Dense(found.vectors, found.rows[:, None])
+    def encode_contexts(self, contexts: Contexts, turns: int = 1) -> EncodedVectors:
+        found = self.encode_replies([context[-1] for context in contexts])
+        return EncodedVectors(found.vectors, found.rows[:, None])
 
-    def replies(self, texts: Sequence[str]) -> Dense:
+    def encode_replies(self, texts: Sequence[str]) -> EncodedVectors:
         _, rows = np.unique(np.array(texts), return_inverse=True)
-        return Dense(torch.arange(len(texts)).unsqueeze(1), rows)
+        return EncodedVectors(torch.arange(len(texts)).unsqueeze(1), rows)
 
 
-def test_examples_are_balanced_and_true() -> None:
-    """Over an epoch, each row with others beside it once with one of them, once with none."""
-    examples = MATERIAL.training
-    form: Any = Numbered()
-    source = Questions.of(examples, examples.answered, form, SETTINGS)
-    contexts, replies = form.contexts(examples.contexts(1)), form.replies(examples.responses)
-    everything = np.arange(len(examples))
+def test_batches_are_balanced() -> None:
+    """In an epoch, each row occurs once as a positive and once as a negative example."""
+    pairs = DATA.training
+    inputs: Any = Numbered()
+    source = RaterBatches.of(pairs, pairs.response_groups, inputs, SETTINGS)
+    contexts, replies = (
+        inputs.encode_contexts(pairs.contexts(1)),
+        inputs.encode_replies(pairs.responses),
+    )
+    everything = np.arange(len(pairs))
     known = torch.cat([contexts.batch(everything)[:, 0], replies.batch(everything)], dim=1)
     assert len(known.unique(dim=0)) == len(known)
     seen = []
@@ -190,35 +200,39 @@ def test_examples_are_balanced_and_true() -> None:
             (torch.cat([u[:, 0], r], dim=1)[:, None] == known).all(dim=2).int().argmax(dim=1)
             for u, r in ((u1, r1), (u2, r2))
         )
-        assert ((first // 3 == second // 3) == (truth == 1)).all(), "three rows an utterance"
+        assert ((first // 3 == second // 3) == (truth == 1)).all(), "three rows per utterance"
         assert (first != second).all()
         seen += list(zip(first.tolist(), truth.tolist(), strict=True))
-    assert sorted(seen) == [(n, t) for n in range(len(examples)) for t in (0, 1)]
+    assert sorted(seen) == [(n, t) for n in range(len(pairs)) for t in (0, 1)]
 
 
-def test_too_few_utterances_with_several_responses(forms: dict[str, Form], tmp_path: Path) -> None:
-    found = fit_rater(make_material(60, responses=1), forms["gru"], SETTINGS, tmp_path)
+def test_too_few_utterances_with_several_responses(
+    inputs: dict[str, InputEncoder], tmp_path: Path
+) -> None:
+    found = fit_rater(make_data(60, responses=1), inputs["gru"], SETTINGS, tmp_path)
     assert found[0] is None
     assert isinstance(found[1], str)
-    assert found[1].startswith("0 utterances have several different responses, 10 are needed")
+    assert found[1].startswith("only 0 utterances have several different responses; a rater needs")
     assert not list(tmp_path.iterdir())
 
 
-def test_ten_groups_are_enough(forms: dict[str, Form], tmp_path: Path) -> None:
-    """Also where all of them are among the pairs to learn from: then some of them are held out."""
+def test_ten_groups_are_enough(inputs: dict[str, InputEncoder], tmp_path: Path) -> None:
+    """If all of them are among the training pairs, some are held out."""
     several = make_table(10, responses=2).drop(["split"])
     single = make_table(40, responses=1, seed=6).drop(["split"])
     split = ["train"] * 20 + ["train" if n % 2 else "validation" for n in range(40)]
-    material = Material.of(pa.concat_tables([several, single]).append_column("split", [split]))
-    assert (len(material.training.answered), len(material.validation.answered)) == (10, 0)
+    data = TrainingData.from_table(
+        pa.concat_tables([several, single]).append_column("split", [split])
+    )
+    assert (len(data.training.response_groups), len(data.validation.response_groups)) == (10, 0)
     settings = dataclasses.replace(SETTINGS, training=dataclasses.replace(TRAINING, steps=3))
-    _, outcome = fit(material, forms["gru"], settings, tmp_path)
-    assert outcome.best_loss is not None
+    _, result = fit(data, inputs["gru"], settings, tmp_path)
+    assert result.best_loss is not None
 
 
-def test_settings_complain() -> None:
+def test_wrong_settings_are_reported_together() -> None:
     with pytest.raises(UsageError) as error:
-        RaterSettings(training=TRAINING, layers=0, negatives=("parrot",), wide=0)
+        RaterSettings(training=TRAINING, num_layers=0, negatives=("parrot",), hidden_size=0)
     assert len(error.value.messages) == 3
-    with pytest.raises(UsageError, match="name a kind"):
+    with pytest.raises(UsageError, match="name at least one kind"):
         RaterSettings(training=TRAINING, negatives=())

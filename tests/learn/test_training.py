@@ -20,10 +20,10 @@ from learn.toy import SETTINGS, Net, Points, Rows, learn, loss
 from rejoinder.errors import DataError, ResourceError, UsageError
 from rejoinder.learn import state as states
 from rejoinder.learn import training
-from rejoinder.learn.batches import Source
+from rejoinder.learn.batches import BatchSource
 from rejoinder.learn.checkpoint import read
 from rejoinder.learn.progress import Progress
-from rejoinder.learn.settings import Training
+from rejoinder.learn.settings import TrainingSettings
 from rejoinder.learn.training import Diverged, train
 
 TOY = Path(__file__).with_name("toy.py")
@@ -50,7 +50,12 @@ def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Weights:
 def test_it_learns_what_a_plain_loop_learns(tmp_path: Path) -> None:
     """Another loop, written with what torch has for it."""
     source, steps, rate, warm = Points(), 40, 0.02, 8
-    ours, settings = Net(0.0), Training(steps=steps, rate=rate, warmup=0.2, decay=0.1, seed=5)
+    ours, settings = (
+        Net(0.0),
+        TrainingSettings(
+            steps=steps, learning_rate=rate, warmup_ratio=0.2, weight_decay=0.1, seed=5
+        ),
+    )
     train(ours, loss, source, settings, tmp_path)
     theirs = Net(0.0).train()
     optimizer = torch.optim.AdamW(
@@ -80,7 +85,7 @@ def test_it_learns_what_a_plain_loop_learns(tmp_path: Path) -> None:
 class Joined:
     """Two batches of another source as one."""
 
-    def __init__(self, source: Source[Rows]) -> None:
+    def __init__(self, source: BatchSource[Rows]) -> None:
         self.source = source
 
     def steps(self, seed: int, epoch: int) -> int:
@@ -97,9 +102,9 @@ def test_accumulated_batches_are_one_large_batch(tmp_path: Path) -> None:
     source, large, small = Points(103), Net(0.0), Net(0.0)
     assert source.steps(0, 0) % 2
     assert len({len(source.batch(0, 0, k)[1]) for k in range(source.steps(0, 0))}) > 3
-    settings = Training(epochs=3, rate=0.02)
+    settings = TrainingSettings(epochs=3, learning_rate=0.02)
     made = train(large, loss, Joined(source), settings, tmp_path / "large")
-    accumulating = dataclasses.replace(settings, accumulate=2)
+    accumulating = dataclasses.replace(settings, gradient_accumulation_steps=2)
     assert train(small, loss, source, accumulating, tmp_path / "small").steps == made.steps
     assert close(dict(large.state_dict()), dict(small.state_dict()))
 
@@ -129,7 +134,7 @@ def crashing(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
 
     monkeypatch.setattr(training, "save_best", guarded(training.save_best))
     monkeypatch.setattr(states, "write", guarded(states.write))
-    monkeypatch.setattr(training, "set_rate", guarded(training.set_rate))
+    monkeypatch.setattr(training, "set_learning_rate", guarded(training.set_learning_rate))
     monkeypatch.setattr(os, "replace", guarded(os.replace))
 
 
@@ -192,7 +197,7 @@ def test_a_killed_process_goes_on_to_the_same_weights(tmp_path: Path, whole_run:
 def test_an_interrupted_run_saves_and_hands_the_signal_on(
     tmp_path: Path, whole_run: Weights, kind: signal.Signals, step: int, validated: bool
 ) -> None:
-    settings = dataclasses.replace(SETTINGS, save_every=1e9)
+    settings = dataclasses.replace(SETTINGS, save_every_seconds=1e9)
     caught: list[int] = []
 
     def handler(number: int, frame: object) -> None:
@@ -259,7 +264,14 @@ def pull(model: nn.Module, batch: tuple[int, bool]) -> tuple[Tensor, float]:
     return ((model.at - 5.0) ** 2 if batch[1] else -model.at).sum(), 1.0
 
 
-UP = Training(steps=12, rate=1.0, warmup=0.0, schedule="constant", clip=None, decay=0.0)
+UP = TrainingSettings(
+    steps=12,
+    learning_rate=1.0,
+    warmup_ratio=0.0,
+    lr_schedule="constant",
+    max_grad_norm=None,
+    weight_decay=0.0,
+)
 
 
 def test_the_best_weights_are_kept_and_patience_ends(tmp_path: Path) -> None:
@@ -270,12 +282,12 @@ def test_the_best_weights_are_kept_and_patience_ends(tmp_path: Path) -> None:
     assert [round(entry["validation"], 2) for entry in outcome.history[:7]] == [
         25, 16, 9, 4, 1, 0, 1,
     ]  # fmt: skip
-    assert (outcome.steps, outcome.best_step, outcome.out_of_patience) == (12, 5, False)
+    assert (outcome.steps, outcome.best_step, outcome.stopped_early) == (12, 5, False)
     assert outcome.first_loss == 25
     assert model.at.item() == pytest.approx(5, abs=1e-3)
     patient = dataclasses.replace(settings, patience=3)
     outcome = train(Moves(), pull, Ticks(), patient, tmp_path / "b", validation=Once())
-    assert (outcome.steps, outcome.best_step, outcome.out_of_patience) == (8, 5, True)
+    assert (outcome.steps, outcome.best_step, outcome.stopped_early) == (8, 5, True)
     # training loss since the last validation: of the one step, at the number before it
     assert outcome.history[3]["loss"] == pytest.approx(-2, abs=1e-3)
 
@@ -339,9 +351,9 @@ def test_only_the_same_run_is_gone_on_with(tmp_path: Path) -> None:
     learn(tmp_path, identity={"data": 1})
     assert learn(tmp_path, identity={"data": 1})[1].resumed_at == 60
     assert learn(tmp_path, identity={"data": 2})[1].resumed_at is None
-    other = dataclasses.replace(SETTINGS, rate=0.01)
+    other = dataclasses.replace(SETTINGS, learning_rate=0.01)
     assert learn(tmp_path, other, identity={"data": 2})[1].resumed_at is None
-    patient = dataclasses.replace(other, save_every=30.0)
+    patient = dataclasses.replace(other, save_every_seconds=30.0)
     assert learn(tmp_path, patient, identity={"data": 2})[1].resumed_at == 60
 
 
@@ -420,7 +432,7 @@ def test_progress_says_loss_speed_and_time_left(tmp_path: Path) -> None:
 )
 def test_wrong_settings(wrong: dict[str, object], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        Training(**wrong)  # type: ignore[arg-type]
+        TrainingSettings(**wrong)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -454,11 +466,16 @@ def test_two_processes_learn_what_one_learns_with_twice_the_batches(
     folder = tmp_path / "two"
     folder.mkdir()
     assert together(folder) == [0, 0]
-    one, outcome = learn(tmp_path / "one", dataclasses.replace(SETTINGS, accumulate=2))
+    one, outcome = learn(
+        tmp_path / "one", dataclasses.replace(SETTINGS, gradient_accumulation_steps=2)
+    )
     for rank in range(2):
         weights, known = read(folder / f"result-{rank}")
         assert close(weights, dict(one.state_dict()))
         steps = [entry["step"] for entry in known["history"]]
         assert steps == [entry["step"] for entry in outcome.history]
     # a state of two processes is one of the same run
-    assert learn(folder, dataclasses.replace(SETTINGS, accumulate=2))[1].resumed_at == 60
+    assert (
+        learn(folder, dataclasses.replace(SETTINGS, gradient_accumulation_steps=2))[1].resumed_at
+        == 60
+    )

@@ -58,11 +58,11 @@ def make_bert(folder: Path, *, with_head: bool = False) -> Path:
 def make_pairs(path: Path, count: int = 300) -> Path:
     """Dialogues of three pairs. The words of a pair, on both sides, are of one topic of four:
     who sees some of them should guess the others with a perplexity of 4."""
-    chance = np.random.default_rng(5)
+    rng = np.random.default_rng(5)
     rows = []
     for number in range(count):
-        topic, first, second = chance.integers((0, 2, 2), (5, 7, 7))
-        words = chance.choice(WORDS[4 * topic : 4 * topic + 4], first + second).tolist()
+        topic, first, second = rng.integers((0, 2, 2), (5, 7, 7))
+        words = rng.choice(WORDS[4 * topic : 4 * topic + 4], first + second).tolist()
         dialogue = number // 3
         rows.append(
             {

@@ -1,1 +1,1 @@
-"""From logs to an evaluator: the stages of ``rejoinder.fit``."""
+"""Fit an evaluator to dialogue logs: the stages behind ``rejoinder.fit``."""

@@ -1,4 +1,4 @@
-"""The parts of an evaluator, put together: one folder with a manifest and a model card."""
+"""Put the parts of an evaluator together: one folder with a manifest and a model card."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rejoinder.encode.text_encoders import VECTORS_FOLDER
 from rejoinder.evaluator.manifest import (
     CARD,
     HELD_OUT,
@@ -20,16 +21,12 @@ from rejoinder.evaluator.manifest import (
     Retrieval,
     write_manifest,
 )
-from rejoinder.fitting.card import card
-from rejoinder.fitting.settings import Fitting, Learnt
+from rejoinder.files.output import whole_folder
+from rejoinder.fitting.card import make_card
+from rejoinder.fitting.settings import FitSettings, NetworkSettings
 from rejoinder.fitting.stages import Stage
-from rejoinder.learn.folder import whole_folder
-from rejoinder.learn.processes import team_size
-from rejoinder.retrieve.base import Retriever
-from rejoinder.retrieve.dense import OWN_FOLDER
-
-RESULT = "result"
-"""What a stage has to tell: a JSON file in its folder."""
+from rejoinder.learn.processes import world_size
+from rejoinder.retrieve.retriever import Retriever
 
 
 @dataclass(frozen=True)
@@ -40,79 +37,79 @@ class Parts:
     vectors: Stage | None
     pool: Stage
     rater: Stage
-    unreferenced: Stage
+    scorer: Stage
 
     @property
     def keys(self) -> list[str]:
-        """What decides all parts."""
-        stages = (self.pairs, self.vectors, self.pool, self.rater, self.unreferenced)
+        """Digests of everything that determines the parts."""
+        stages = (self.pairs, self.vectors, self.pool, self.rater, self.scorer)
         return [stage.key for stage in stages if stage is not None]
 
-    def put(self, target: Path, figures: Mapping[str, Any]) -> None:
-        """As they will stand in the evaluator, without copying what can be linked."""
+    def link_into(self, target: Path, *, with_rater: bool = True) -> None:
+        """Put the files of all parts into a folder, as links where possible."""
         for name, stage in (
-            (OWN_FOLDER, self.vectors),
+            (VECTORS_FOLDER, self.vectors),
             (POOL, self.pool),
-            (RATER, None if figures.get("no_rater") else self.rater),
-            (SCORER, self.unreferenced),
+            (RATER, self.rater if with_rater else None),
+            (SCORER, self.scorer),
         ):
             if stage is not None and (stage.folder / name).is_dir():
                 shutil.copytree(stage.folder / name, target / name, copy_function=_link)
         _link(str(self.pairs.folder / HELD_OUT), str(target / HELD_OUT))
 
-    def manifest(
-        self, settings: Fitting, retriever: Retriever, figures: Mapping[str, Any]
-    ) -> Manifest:
-        """What they are; ``figures`` are empty as long as nothing was measured."""
-        gathered = self.pairs.read(RESULT)
-        notes = [*gathered.pop("notes")]
-        results = {RATER: self.rater.read(RESULT), SCORER: self.unreferenced.read(RESULT)}
-        measured = figures.get("validation", {})
-        if reason := results[RATER].get("missing") or figures.get("no_rater"):
-            del results[RATER]
-            notes.append(
-                f"there is no rater ({reason}): retrieved references are rated by the unreferenced"
-                " scorer"
-            )
-        planned = settings.retrieval
-        return Manifest(
-            language=settings.language,
-            preset=settings.preset,
-            seed=settings.seed,
-            retrieval=Retrieval(by=str(retriever), k=planned.k, parrot=planned.parrot),
-            settings=_settings(settings),
-            data=gathered,
-            ranges={name: tuple(pair) for name, pair in figures.get("ranges", {}).items()},
-            coverage=figures.get("coverage", {}),
-            validation={name: {**r, **measured.get(name, {})} for name, r in results.items()},
-            notes=notes + figures.get("notes", []),
+
+def make_manifest(
+    parts: Parts, settings: FitSettings, retriever: Retriever, measured: Mapping[str, Any]
+) -> Manifest:
+    """Return the manifest; ``measured`` is the result of the validation stage, empty before it."""
+    data = parts.pairs.result
+    notes = [*data.pop("notes")]
+    results = {RATER: parts.rater.result, SCORER: parts.scorer.result}
+    figures = measured.get("validation", {})
+    if reason := results[RATER].get("missing") or measured.get("no_rater"):
+        del results[RATER]
+        notes.append(
+            f"there is no rater ({reason}): retrieved references are weighted by the unreferenced"
+            " scorer"
         )
+    retrieval = settings.retrieval
+    return Manifest(
+        language=settings.language,
+        preset=settings.preset,
+        seed=settings.seed,
+        retrieval=Retrieval(by=str(retriever), k=retrieval.k, parrot=retrieval.parrot),
+        settings=_settings(settings),
+        data=data,
+        ranges={name: tuple(pair) for name, pair in measured.get("ranges", {}).items()},
+        coverage=measured.get("coverage", {}),
+        validation={name: {**r, **figures.get(name, {})} for name, r in results.items()},
+        notes=notes + measured.get("notes", []),
+    )
 
 
-def batches_a_step(part: Learnt[Any]) -> int:
-    """All that processes take together: it decides the weights, whoever takes them."""
-    return int(part.settings.training.accumulate * team_size())
+def batches_per_step(network: NetworkSettings[Any]) -> int:
+    """Return the batches per step over all processes: only their product affects the weights."""
+    return int(network.settings.training.gradient_accumulation_steps * world_size())
 
 
-def _settings(settings: Fitting) -> dict[str, Any]:
-    plain = settings.plain()
-    for name, part in ((RATER, settings.rater), (SCORER, settings.unreferenced)):
-        plain[name]["training"]["batches_a_step"] = batches_a_step(part)
+def _settings(settings: FitSettings) -> dict[str, Any]:
+    plain = settings.to_dict()
+    for name, network in ((RATER, settings.rater), (SCORER, settings.unreferenced)):
+        plain[name]["training"]["batches_per_step"] = batches_per_step(network)
     return plain
 
 
 def assemble(
-    parts: Parts, manifest: Manifest, figures: Mapping[str, Any], output: Path
+    parts: Parts, manifest: Manifest, measured: Mapping[str, Any], output: Path
 ) -> Manifest:
-    """Write the evaluator; one run at a time comes here."""
-    half = re.compile(rf"\.{re.escape(output.name[:40])}\.\d+\.part")
+    """Write the evaluator. The work folder is locked, so that no other run does so."""
+    unfinished = re.compile(rf"\.{re.escape(output.name[:40])}\.\d+\.part")
     with whole_folder(output) as filling:
-        # what was half assembled when somebody killed it
-        for rest in output.parent.iterdir():
-            if half.fullmatch(rest.name) and rest.name != filling.name:
-                shutil.rmtree(rest, ignore_errors=True)
-        parts.put(filling, figures)
-        (filling / CARD).write_text(card(manifest), encoding="utf-8")
+        for leftover in output.parent.iterdir():  # of runs that were killed here
+            if unfinished.fullmatch(leftover.name) and leftover.name != filling.name:
+                shutil.rmtree(leftover, ignore_errors=True)
+        parts.link_into(filling, with_rater=not measured.get("no_rater"))
+        (filling / CARD).write_text(make_card(manifest), encoding="utf-8")
         return write_manifest(filling, manifest)
 
 

@@ -1,4 +1,4 @@
-"""The model card of an evaluator: what it learnt from, how well, and what it is not for."""
+"""The model card of an evaluator: its data, its measured quality, and its limits."""
 
 from __future__ import annotations
 
@@ -9,30 +9,29 @@ from rejoinder.evaluator.manifest import Manifest
 from rejoinder.text.languages import language
 
 
-def card(manifest: Manifest) -> str:
-    """README.md; no date and no path, so that the same run makes the same bytes."""
-    spoken = language(manifest.language or "en").name
+def make_card(manifest: Manifest) -> str:
+    """Return README.md, without date and path, so that the same run writes the same bytes."""
+    name = language(manifest.language or "en").name
     sections = {
         "Data": _data(manifest),
-        "What it is worth": _figures(manifest),
+        "Quality on held-out dialogues": _quality(manifest),
         "How to use it": USE,
-        "What it must not be used for": _limits(manifest, spoken),
+        "What it must not be used for": _limits(manifest, name),
         "Settings": _settings(manifest.settings),
     }
     if manifest.notes:
         sections = {"Notes": "\n".join(f"- {note}" for note in manifest.notes), **sections}
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
-    about = _filled(
+    about = _wrapped(
         f"""Made by Rejoinder {manifest.rejoinder} (`rejoinder fit`, preset `{manifest.preset}`,
-        seed {manifest.seed}) from dialogue logs alone: nobody rated anything. It finds references
-        to a context in its pool and rates them (Tsuta et al. 2020, 2023), and tells how well a
-        reply fits its context without any reference (Tao et al. 2018)."""
+        seed {manifest.seed}) from dialogue logs, without human ratings. It retrieves references
+        for a context from its pool of dialogues and rates them (Tsuta et al. 2020, 2023), and
+        scores how well a reply fits its context without references (Tao et al. 2018)."""
     )
-    return f"# An evaluator of replies in {spoken}\n\n{about}\n\n{body}\n"
+    return f"# An evaluator of replies in {name}\n\n{about}\n\n{body}\n"
 
 
-def _filled(text: str) -> str:
-    """A paragraph, its lines broken anew: what is put into it is of any length."""
+def _wrapped(text: str) -> str:
     words = " ".join(text.split())
     return fill(words, 100, break_long_words=False, break_on_hyphens=False)
 
@@ -42,44 +41,45 @@ def _data(manifest: Manifest) -> str:
     counts: dict[str, int] = data["counts"]
     files = "\n".join(f"- `{name}` (SHA-256 {digest})" for name, digest in data["files"].items())
     leaks = sum(data["leaks"].values())
-    left_out = (
-        f"{leaks:,} pairs were left out because a test set has their utterance"
-        f" ({data['leaks']['exact']:,} word for word, {data['leaks']['near']:,} nearly)."
+    excluded = (
+        f"{leaks:,} pairs were left out because their utterance is in a test set"
+        f" ({data['leaks']['exact']:,} exactly, {data['leaks']['near']:,} nearly)."
         if data["leaks"]
         else "No test set was excluded."
     )
-    taken = _filled(
-        f"""{counts["pairs"]:,} pairs of utterance and response. {left_out} Learnt from, and in the
-        pool: {counts["train_taken"]:,} of {counts["train"]:,}. Held out for the figures below:
-        {counts["validation_taken"]:,} of {counts["validation"]:,}, by {data["split_by"]}; no
-        dialogue is on both sides, and {counts["repeated"]:,} pairs that were said word for word on
-        both are not held out. {counts["utterances_with_several_responses"]:,} of
+    used = _wrapped(
+        f"""{counts["pairs"]:,} pairs of utterance and response. {excluded} Used for training, and
+        in the pool: {counts["train_taken"]:,} of {counts["train"]:,}. Held out for the figures
+        below: {counts["validation_taken"]:,} of {counts["validation"]:,}, by {data["split_by"]};
+        no dialogue is on both sides, and {counts["repeated"]:,} pairs that also occur in training
+        were not held out. {counts["utterances_with_several_responses"]:,} of
         {counts["utterances"]:,} utterances have several different responses."""
     )
-    readable = _filled(
-        """**The pool holds the texts of these dialogues as they are**, and `held-out.json` the
-        utterances held out. Whoever has the evaluator can read them: treat it as you treat the
+    privacy = _wrapped(
+        """**The pool contains the texts of these dialogues**, and `held-out.json` the held-out
+        utterances. Everyone who has the evaluator can read them: protect it as you protect the
         logs."""
     )
-    return f"{files}\n\n{taken}\n\n{readable}"
+    return f"{files}\n\n{used}\n\n{privacy}"
 
 
-def _figures(manifest: Manifest) -> str:
+def _quality(manifest: Manifest) -> str:
     rows = []
     scorer = manifest.validation.get("unreferenced", {})
     if "recall_at_1" in scorer:
+        candidates = scorer["candidates"]
         rows += [
-            f"| unreferenced scorer: the true reply is first of {scorer['of']} (others are random;"
-            f" chance {1 / scorer['of']:.2f}) | {scorer['recall_at_1']:.3f} |"
-            f" {scorer['contexts']:,} contexts |",
-            f"| unreferenced scorer: AUC, true against random | {scorer['auc']:.3f} |"
+            f"| unreferenced scorer: recall@1 of the true reply among {candidates} candidates"
+            f" (the others are random; by chance {1 / candidates:.2f}) |"
+            f" {scorer['recall_at_1']:.3f} | {scorer['contexts']:,} contexts |",
+            f"| unreferenced scorer: AUC, true against random replies | {scorer['auc']:.3f} |"
             f" {scorer['contexts']:,} contexts |",
         ]
     rater = manifest.validation.get("rater", {})
     if "auc" in rater:
         rows.append(
-            f"| rater: AUC, answers to one utterance against answers to two | {rater['auc']:.3f} |"
-            f" {rater['utterances']:,} utterances |"
+            f"| rater: AUC, responses to the same against responses to another utterance |"
+            f" {rater['auc']:.3f} | {rater['utterances']:,} utterances |"
         )
     losses = [
         f"| {name}: validation loss, before and after {result['best_step']:,} of"
@@ -87,22 +87,23 @@ def _figures(manifest: Manifest) -> str:
         for name, result in manifest.validation.items()
         if result.get("loss") is not None and result.get("first_loss") is not None
     ]
-    parts = [_table("on dialogues held out | value | of", [*rows, *losses])]
+    parts = [_table("measure | value | sample", [*rows, *losses])]
     if manifest.coverage:
         listed = ", ".join(
             f"{value:.3f} ({float(q):.0%})" for q, value in manifest.coverage.items()
         )
         parts.append(
-            "Similarity of the nearest utterances of the pool to a held-out context, by quantile:\n"
-            f"{listed}. Test sets that lie lower are not from here."
+            "Similarity of held-out contexts to the nearest utterances of the pool, by quantile:\n"
+            f"{listed}. A test set with lower similarities is from another domain."
         )
     if manifest.ranges:
-        ranged = [
+        ranges = [
             f"| `{k}` | {low:.4f} | {high:.4f} |" for k, (low, high) in manifest.ranges.items()
         ]
         parts.append(
-            "Ranges for `ruber(norm=fixed)`: the 1 % and 99 % quantiles over held-out contexts,\n"
-            "with true and with random replies.\n\n" + _table("metric | lowest | highest", ranged)
+            "Ranges of metrics, used by `rejoinder` and `ruber(norm=fixed)`: the 1 % and 99 %\n"
+            "quantiles over held-out contexts with true and with random replies.\n\n"
+            + _table("metric | low | high", ranges)
         )
     return "\n\n".join(parts)
 
@@ -112,49 +113,53 @@ def _table(head: str, rows: list[str]) -> str:
 
 
 USE = """```sh
-rejoinder score items.jsonl --evaluator THIS -m vbleu -m vbertscore -m ruber -o scores.jsonl
+rejoinder score items.jsonl --evaluator THIS -m rejoinder -o scores.jsonl
+rejoinder meta items.jsonl scores.jsonl     # does it agree with your human ratings?
 rejoinder expand items.jsonl --evaluator THIS -o expanded.jsonl
-rejoinder meta items.jsonl scores.jsonl     # does it agree with people, here?
-```"""
+```
+
+`rejoinder` is the recommended metric, a blend of `vcosine`, `rating` and `unreferenced`. `vbleu`,
+`vbertscore` and `ruber` are the metrics of the papers."""
 
 
-def _limits(manifest: Manifest, spoken: str) -> str:
+def _limits(manifest: Manifest, name: str) -> str:
     limits = [
-        f"""Another language than {spoken}, or another domain than that of its logs, unless
-        `rejoinder meta` says that it agrees with people there. Scores say how well the pool covers
-        a context; where it does not, the score is a guess.""",
-        """Contexts that it has learnt from: `score` and `meta` say how many there are, and
-        `--strict` refuses.""",
-        """Decisions about persons. It was not made to judge what people write, and it likes what is
-        usual in its logs: their prejudices are its own.""",
-        """Safety, truth, politeness: a reply can fit its context and be false or harmful. Nothing
-        of that was learnt or measured.""",
-        """The goal of a training: a system that is trained to please it will find what it
-        overlooks.""",
+        f"""Other languages than {name}, or other domains than that of its logs, unless
+        `rejoinder meta` shows that it agrees with human ratings there. Where the pool does not
+        cover a context, the score is a guess.""",
+        """Contexts or replies that it was trained on: `score` and `meta` report how many there
+        are, and `--strict` refuses them.""",
+        """Evaluating a model that was trained with its scores. Scores can serve to select or
+        filter replies, and as a reward in training; but then report the scores of another
+        evaluator, fitted to other dialogues, and human ratings.""",
+        """Decisions about persons. It was not made to judge what people write, it prefers what is
+        common in its logs, and it has their biases.""",
+        """Safety, truth or politeness: a reply can fit its context and be false or harmful. None
+        of this was learnt or measured.""",
         "Small differences between systems, without the intervals of `rejoinder compare`.",
     ]
     if manifest.preset == "tiny":
-        limits.insert(0, "Anything but trying things out: the preset `tiny` learns for seconds.")
-    easy = """The figures above tell true replies from random ones, which is easier than telling
-    good ones from poor ones."""
-    listed = "\n".join("- " + _filled(limit).replace("\n", "\n  ") for limit in limits)
-    return f"{listed}\n\n{_filled(easy)}"
+        limits.insert(0, "Anything but tests and demonstrations: `tiny` trains for seconds.")
+    caveat = """The figures above compare true with random replies, which is easier than telling
+    good replies from mediocre ones."""
+    listed = "\n".join("- " + _wrapped(limit).replace("\n", "\n  ") for limit in limits)
+    return f"{listed}\n\n{_wrapped(caveat)}"
 
 
 def _settings(settings: dict[str, Any]) -> str:
     lines: list[str] = []
     for name, value in settings.items():
         if isinstance(value, dict):
-            listed = ", ".join(f"{key} {_shown(v)}" for key, v in value.items() if v is not None)
+            listed = ", ".join(f"{key} {_text(v)}" for key, v in value.items() if v is not None)
             lines.append(f"- {name}: {listed}")
         else:
-            lines.append(f"- {name}: {_shown(value)}")
+            lines.append(f"- {name}: {_text(value)}")
     return "\n".join(lines)
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, dict):
-        return "(" + ", ".join(f"{k} {_shown(v)}" for k, v in value.items() if v is not None) + ")"
+        return "(" + ", ".join(f"{k} {_text(v)}" for k, v in value.items() if v is not None) + ")"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_shown, value)) + "]"
+        return "[" + ", ".join(map(_text, value)) + "]"
     return str(value)

@@ -1,5 +1,6 @@
-"""In which range the scores of a metric lie: measured once, on contexts held out, with true and
-with random replies. So ``ruber(norm=fixed)`` gives a reply the same score whatever else is scored.
+"""Ranges of metrics: quantiles of their scores on held-out contexts with true and random replies.
+
+With fixed ranges, ``rejoinder`` gives a reply the same score whatever else is scored.
 """
 
 from __future__ import annotations
@@ -12,66 +13,67 @@ import numpy as np
 from rejoinder.errors import MissingExtra, UsageError
 from rejoinder.items import Item
 from rejoinder.metrics.evaluate import evaluate
-from rejoinder.metrics.request import requests
+from rejoinder.metrics.evaluator.blend import Blend
+from rejoinder.metrics.metric_set import make_metrics
 from rejoinder.spec import parse
 
-LOWEST, HIGHEST = 0.01, 0.99
-"""Quantiles: single replies should not decide."""
-FEWEST = 10
-"""Scores that a range can be told from."""
+LOW_QUANTILE, HIGH_QUANTILE = 0.01, 0.99
+"""Not the extremes: single replies should not decide."""
+MIN_SCORES = 10
+"""Number of scores that a range needs."""
 DIGITS = 6
-BLEND = "ruber"
+SETTING = "validation.ranges"
 
 
-def check_metrics(specs: Sequence[str], language: str) -> None:
-    """UsageError unless all of these can have a range."""
+def check_range_metrics(specs: Sequence[str], language: str) -> None:
+    """Raise UsageError for metrics that cannot have a range."""
     try:
-        asked = requests(specs, language, ready=False)
-    except MissingExtra:  # which is said when they are measured
+        metrics = make_metrics(specs, language, ready=False)
+    except MissingExtra:  # a note of the evaluator will say so
         return
-    if asked.sets:
-        names = ", ".join(request.label for request in asked.sets)
-        raise UsageError(f"figures.ranges: {names}: judges sets of replies, not single ones")
-    # its own range would be made of ranges that are not measured yet
-    if blends := [request.label for request in asked.items if request.metric.name == BLEND]:
-        raise UsageError(f"figures.ranges: {', '.join(blends)}: name the metrics that it blends")
+    if metrics.set_metrics:
+        names = ", ".join(metrics.labels[metric] for metric in metrics.set_metrics)
+        raise UsageError(f"{SETTING}: {names}: scores sets of replies, not single ones")
+    # its range would depend on ranges that are not measured yet
+    if blends := [label for label, metric in metrics if isinstance(metric, Blend)]:
+        raise UsageError(f"{SETTING}: {', '.join(blends)}: name the metrics that it blends")
 
 
-def ranges(
+def measure_ranges(
     folder: Path, items: Sequence[Item], specs: Sequence[str], language: str
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
-    """For each metric the lowest and the highest value, under its plain spec; and what a person
-    should know of those that have none."""
+    """Return the low and high quantile of each metric, by its spec, and notes about metrics
+    without a range."""
     missing: dict[str, list[str]] = {}
-    asked = []
+    usable = []
     for spec in specs:
         try:
-            requests([spec], language, evaluator=str(folder))
-            asked.append(spec)
-        except (MissingExtra, UsageError) as error:  # what this evaluator can't do without
+            make_metrics([spec], language, evaluator=str(folder))
+            usable.append(spec)
+        except (MissingExtra, UsageError) as error:  # something that this evaluator lacks
             missing.setdefault(str(error), []).append(spec)
-    found: dict[str, tuple[float, float]] = {}
-    for spec, values in zip(asked, _values(folder, items, asked, language), strict=True):
-        if len(values) < FEWEST:
+    ranges: dict[str, tuple[float, float]] = {}
+    for spec, values in zip(usable, _scores(folder, items, usable, language), strict=True):
+        if len(values) < MIN_SCORES:
             reason = f"only {len(values)} held-out replies could be scored"
             missing.setdefault(reason, []).append(spec)
             continue
-        low, high = np.quantile(values, [LOWEST, HIGHEST]).round(DIGITS).tolist()
+        low, high = np.quantile(values, [LOW_QUANTILE, HIGH_QUANTILE]).round(DIGITS).tolist()
         if low < high:
-            found[str(parse(spec))] = (low, high)
+            ranges[str(parse(spec))] = (low, high)
         else:
             missing.setdefault("all held-out replies have the same score", []).append(spec)
-    notes = [f"no range of {', '.join(names)}: {reason}" for reason, names in missing.items()]
-    return found, notes
+    notes = [f"no range for {', '.join(names)}: {reason}" for reason, names in missing.items()]
+    return ranges, notes
 
 
-def _values(
+def _scores(
     folder: Path, items: Sequence[Item], specs: Sequence[str], language: str
 ) -> list[list[float]]:
-    """The scores of each metric, all metrics in one pass."""
-    metrics = requests(specs, language, evaluator=str(folder)).item_metrics
+    """Return the scores of each metric, all computed in one pass."""
+    metrics = make_metrics(specs, language, evaluator=str(folder)).item_metrics
     values: list[list[float]] = [[] for _ in metrics]
-    for _, results in evaluate(items, metrics, strict=False):
-        for which, scored in enumerate(results):
-            values[which] += scored.values[scored.scored].tolist()
+    for _, results in evaluate(items, metrics, strict=False, any_language=True):
+        for number, scored in enumerate(results):
+            values[number] += scored.values[scored.scored].tolist()
     return values

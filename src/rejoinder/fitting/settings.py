@@ -1,8 +1,8 @@
-"""What ``fit`` is told: a preset, its changes for a language, and what the user changes of it.
+"""Settings of ``fit``: a preset, its changes for a language, and the user's overrides.
 
-A preset is a TOML file with comments (``presets/``); so is a file of one's own. What stands under
-``[languages.xx]`` replaces what stands above it, for that language only. A file that names a preset
-as its ``base`` says only what is different.
+A preset is a commented TOML file (``presets/``, or a file of your own). Tables below
+``[languages.xx]`` replace the settings above for that language. A file that names a preset as its
+``base`` contains only what differs from it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,24 @@ from typing import Any, Generic, TypeVar, get_type_hints
 
 import msgspec
 
-from rejoinder.errors import UsageError
-from rejoinder.io import explain
-from rejoinder.learn.settings import RaterSettings, ScorerSettings, Training, complain
+from rejoinder.errors import DataError, UsageError
+from rejoinder.files.checked import read_bytes
+from rejoinder.files.jsonl import explain
+from rejoinder.learn.settings import (
+    RaterSettings,
+    ScorerSettings,
+    TrainingSettings,
+    check_settings,
+)
 from rejoinder.spec import Spec, did_you_mean, parse
 from rejoinder.text.languages import language as known_language
 
 PRESETS = ("tiny", "small", "medium", "paper")
 BASE, LANGUAGES = "base", "languages"
-FORMS = ("gru", "vectors", "encoder")
+INPUTS = ("gru", "vectors", "encoder")
 
-NOTHING = "none"
-"""What TOML has no word for."""
+NONE = "none"
+"""Stands for None, which TOML does not have."""
 
 T = TypeVar("T")
 S = TypeVar("S", RaterSettings, ScorerSettings)
@@ -35,44 +41,45 @@ Table = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data:
-    """Which pairs are learnt from."""
+class DataSettings:
+    """Which pairs are used for training and validation."""
 
-    most: int | None = None
-    """Pairs; of more, whole dialogues are drawn."""
-    held_out: float = 0.05
-    """Share of the dialogues, where pairs do not say themselves which are for validation."""
-    most_held_out: int = 1000
-    """Pairs for figures and ranges."""
-    context: int = 4
+    max_pairs: int | None = None
+    """Maximum number of training pairs; of more, whole dialogues are drawn."""
+    validation_share: float = 0.05
+    """Share of the dialogues that is held out, unless the column ``split`` of the pairs decides."""
+    max_validation_pairs: int = 1000
+    context_turns: int = 4
     """Turns before the utterance that are taken from logs."""
 
     def __post_init__(self) -> None:
-        complain(
-            (self.most is not None and self.most < 1, "most must be above 0"),
-            (not 0 < self.held_out < 1, "held_out is a share between 0 and 1"),
-            (self.most_held_out < 1, "most_held_out must be above 0"),
-            (not 0 <= self.context <= 50, "context is from 0 to 50"),
+        check_settings(
+            (self.max_pairs is not None and self.max_pairs < 1, "max_pairs must be above 0"),
+            (not 0 < self.validation_share < 1, "validation_share must be between 0 and 1"),
+            (self.max_validation_pairs < 1, "max_validation_pairs must be above 0"),
+            (not 0 <= self.context_turns <= 50, "context_turns must be from 0 to 50"),
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Retrieval:
-    """How references are found."""
+class RetrievalSettings:
+    """How references are retrieved."""
 
     by: str
-    """Spec of a retriever; ``vectors`` without ``vectors=`` takes those of this evaluator."""
+    """Spec of a retriever; ``vectors`` without ``vectors=`` uses those of this evaluator."""
     k: int = 15
+    """References per item."""
     parrot: bool = True
+    """Whether the utterance itself is a reference, too."""
 
     def __post_init__(self) -> None:
-        complain((not 1 <= self.k <= 1000, "k is from 1 to 1000"))
+        check_settings((not 1 <= self.k <= 1000, "k must be from 1 to 1000"))
         parse(self.by)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordVectors:
-    """Static vectors that are trained on the pairs, where a retriever or a form reads them."""
+class WordVectorSettings:
+    """Word vectors that are trained on the pairs, if a retriever or a network uses them."""
 
     method: str = "fasttext"
     dimensions: int = 100
@@ -82,159 +89,168 @@ class WordVectors:
     buckets: int = 200_000
 
     def __post_init__(self) -> None:
-        from rejoinder.encode.static.train.run import METHODS
+        from rejoinder.encode.static.train.train_vectors import METHODS
 
-        complain(
-            (self.method not in METHODS, f"method is one of {', '.join(METHODS)}"),
-            (not 1 <= self.dimensions <= 4096, "dimensions are from 1 to 4096"),
-            (min(self.min_count, self.window or 1, self.epochs or 1, self.buckets) < 1,
-             "min_count, window, epochs and buckets must be above 0"),
-        )  # fmt: skip
+        check_settings(
+            (self.method not in METHODS, f"method must be one of {', '.join(METHODS)}"),
+            (not 1 <= self.dimensions <= 4096, "dimensions must be from 1 to 4096"),
+            (
+                min(self.min_count, self.window or 1, self.epochs or 1, self.buckets) < 1,
+                "min_count, window, epochs and buckets must be above 0",
+            ),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures:
-    """What is measured on the pairs held out."""
+class ValidationSettings:
+    """What is measured on held-out pairs."""
 
     ranges: tuple[str, ...] = ()
-    """Metrics whose range is written down, for ``ruber(norm=fixed)``."""
-    most: int = 500
-    """Contexts that ranges are measured on."""
+    """Metrics whose range is measured, for ``rejoinder`` and ``ruber(norm=fixed)``."""
+    max_contexts: int = 500
+    """Contexts on which ranges are measured."""
+
+    def __post_init__(self) -> None:
+        check_settings((self.max_contexts < 1, "max_contexts must be above 0"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learnt(Generic[S]):
+class NetworkSettings(Generic[S]):
     """A network: how it reads texts, and how it is trained."""
 
-    form: Spec
-    """gru, vectors or encoder, with the options that ``learn.forms.make_form`` takes."""
+    input: Spec
+    """gru, vectors or encoder, with the options of ``learn.inputs.make_input``."""
     settings: S
 
-    def plain(self) -> dict[str, Any]:
-        return {"form": str(self.form), **self.settings.plain()}
+    def to_dict(self) -> dict[str, Any]:
+        return {"input": str(self.input), **self.settings.to_dict()}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fitting:
-    """All that decides an evaluator besides its data."""
+class FitSettings:
+    """Everything but the data that determines an evaluator."""
 
     preset: str
     language: str
     seed: int
-    data: Data
-    retrieval: Retrieval
-    vectors: WordVectors | None
-    rater: Learnt[RaterSettings]
-    unreferenced: Learnt[ScorerSettings]
-    figures: Figures
+    data: DataSettings
+    retrieval: RetrievalSettings
+    vectors: WordVectorSettings | None
+    rater: NetworkSettings[RaterSettings]
+    unreferenced: NetworkSettings[ScorerSettings]
+    validation: ValidationSettings
 
     @property
     def needs_vectors(self) -> bool:
-        """Whether anybody reads word vectors of the evaluator's own."""
-        specs = (parse(self.retrieval.by), self.rater.form, self.unreferenced.form)
-        return any(map(reads_own_vectors, specs))
+        """Whether the evaluator needs word vectors of its own."""
+        specs = (parse(self.retrieval.by), self.rater.input, self.unreferenced.input)
+        return any(map(uses_own_vectors, specs))
 
-    def plain(self) -> dict[str, Any]:
-        """For the manifest and the card."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings for the manifest and the card."""
         whole = asdict(self)
-        for name, part in (("rater", self.rater), ("unreferenced", self.unreferenced)):
-            whole[name] = part.plain()
+        for name, network in (("rater", self.rater), ("unreferenced", self.unreferenced)):
+            whole[name] = network.to_dict()
         return {key: value for key, value in whole.items() if value is not None}
 
 
-def reads_own_vectors(spec: Spec) -> bool:
-    """A retriever or a form over word vectors that names none reads those of the evaluator."""
+def uses_own_vectors(spec: Spec) -> bool:
+    """Return whether a retriever or an input uses word vectors that it does not name."""
     return spec.name == "vectors" and not {"vectors", "model"} & dict(spec.params).keys()
 
 
 def read_settings(
-    preset: str, language: str, *, seed: int = 0, changes: Iterable[str] = ()
-) -> Fitting:
-    """A preset by name, or a TOML file; everything that is wrong with it is said at once."""
-    spoken = known_language(language).code
-    name, tables = _preset(preset, spoken)
+    preset: str, language: str, *, seed: int = 0, overrides: Iterable[str] = ()
+) -> FitSettings:
+    """Return the settings of a preset, by its name or TOML file, with overrides as in ``--set``;
+    everything that is wrong with them is reported at once."""
+    code = known_language(language).code
+    name, tables = _read_preset(preset, code)
     problems: list[str] = []
-    for change in changes:
+    for override in overrides:
         try:
-            _change(tables, change)
+            _apply(tables, override)
         except UsageError as error:
             problems += error.messages
-    reading = _Reading(tables, problems)
-    made = {
-        "data": reading.section("data", Data),
-        "retrieval": reading.section("retrieval", Retrieval),
-        "vectors": reading.section("vectors", WordVectors) if "vectors" in tables else None,
-        "rater": reading.learnt("rater", RaterSettings, seed),
-        "unreferenced": reading.learnt("unreferenced", ScorerSettings, seed),
-        "figures": reading.section("figures", Figures),
+    reader = _SettingsReader(tables, problems)
+    sections = {
+        "data": reader.section("data", DataSettings),
+        "retrieval": reader.section("retrieval", RetrievalSettings),
+        "vectors": reader.section("vectors", WordVectorSettings) if "vectors" in tables else None,
+        "rater": reader.network("rater", RaterSettings, seed),
+        "unreferenced": reader.network("unreferenced", ScorerSettings, seed),
+        "validation": reader.section("validation", ValidationSettings),
     }
-    known = list(made)
-    problems += [f"[{key}]: {did_you_mean(key, known)}" for key in tables if key not in made]
+    known = list(sections)
+    problems += [f"[{key}]: {did_you_mean(key, known)}" for key in tables if key not in sections]
     if problems:
         raise UsageError(*(f"{preset}: {problem}" for problem in problems))
-    found = Fitting(preset=name, language=spoken, seed=seed, **made)  # type: ignore[arg-type]
-    if found.needs_vectors and found.vectors is None:
+    settings = FitSettings(preset=name, language=code, seed=seed, **sections)  # type: ignore[arg-type]
+    if settings.needs_vectors and settings.vectors is None:
         raise UsageError(
-            f"{preset}: a retriever or a form reads word vectors, but there is no section [vectors]"
-            " that says how to train them; add --set vectors.method=glove (word2vec, fasttext), or"
-            " name some, as in vectors(vectors=FILE)"
+            f"{preset}: a retriever or an input uses word vectors, but there is no section"
+            " [vectors] that says how to train them; add --set vectors.method=glove (or word2vec,"
+            " fasttext), or name vectors, as in vectors(vectors=FILE)"
         )
-    return found
+    return settings
 
 
-def _preset(name: str, spoken: str) -> tuple[str, Table]:
-    """The name of a preset or file, and its tables: over those of its base, what it says of all
-    languages, and over that, what it says of one."""
-    name, tables = _named(name) if name in PRESETS else _file(name)
+def _read_preset(name: str, language: str) -> tuple[str, Table]:
+    """Return the name of a preset and its tables: those of its base, overlaid with its own, and
+    with its own for the language."""
+    name, tables = _named_preset(name) if name in PRESETS else _preset_file(name)
     base = tables.pop(BASE, None)
-    overlay = tables.pop(LANGUAGES, {}).get(spoken, {})
+    overlay = tables.pop(LANGUAGES, {}).get(language, {})
     if base is not None:
         if base not in PRESETS:
             raise UsageError(f"{name}: base '{base}': {did_you_mean(str(base), PRESETS)}")
-        _, below = _preset(base, spoken)
-        _lay_over(below, tables)
-        tables = below
-    _lay_over(tables, overlay)
+        _, merged = _read_preset(base, language)
+        _merge(merged, tables)
+        tables = merged
+    _merge(tables, overlay)
     return name, tables
 
 
-def _named(name: str) -> tuple[str, Table]:
+def _named_preset(name: str) -> tuple[str, Table]:
     text = (resources.files("rejoinder.fitting") / "presets" / f"{name}.toml").read_text("utf-8")
     return name, tomllib.loads(text)
 
 
-def _file(name: str) -> tuple[str, Table]:
+def _preset_file(name: str) -> tuple[str, Table]:
     path = Path(name)
     if path.suffix != ".toml":
         raise UsageError(
-            f"unknown preset '{name}': {did_you_mean(name, PRESETS)} (or a .toml file of your own)"
+            f"unknown preset '{name}': {did_you_mean(name, PRESETS)} (or the name of a .toml file)"
         )
     try:
-        return path.stem, tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"{name}: cannot be read: {reason}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{name}: no TOML: {error}") from None
+        tables = tomllib.loads(read_bytes(path).decode("utf-8"))
+    except DataError as error:
+        raise UsageError(str(error)) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{name}: not valid TOML: {error}") from None
+    languages = tables.get(LANGUAGES, {})
+    if not isinstance(languages, dict) or not all(isinstance(v, dict) for v in languages.values()):
+        raise UsageError(f"{name}: [{LANGUAGES}.xx] must be tables of settings")
+    return path.stem, tables
 
 
-def _lay_over(below: Table, above: Mapping[str, Any]) -> None:
-    """Put tables over tables; an empty one takes a section away."""
-    for key, value in above.items():
-        if isinstance(value, Mapping) and value:
-            _lay_over(below.setdefault(key, {}), value)
+def _merge(tables: Table, overlay: Mapping[str, Any]) -> None:
+    """Merge tables into tables; an empty table removes a section."""
+    for key, value in overlay.items():
+        if isinstance(value, Mapping) and value and isinstance(tables.get(key, {}), dict):
+            _merge(tables.setdefault(key, {}), value)
         elif value == {}:
-            below.pop(key, None)
+            tables.pop(key, None)
         else:
-            below[key] = value
+            tables[key] = value
 
 
-def _change(tables: Table, change: str) -> None:
-    """``section.key=value``, the value as in TOML; what is none is text."""
-    key, equals, value = change.partition("=")
+def _apply(tables: Table, override: str) -> None:
+    """Apply ``section.key=value``; a value that is not TOML is text."""
+    key, equals, value = override.partition("=")
     *sections, last = key.strip().split(".")
     if not equals or not sections or not all([*sections, last]):
-        raise UsageError(f"--set {change}: expected section.key=value")
+        raise UsageError(f"--set {override}: expected section.key=value")
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
@@ -243,14 +259,14 @@ def _change(tables: Table, change: str) -> None:
     for section in sections:
         table = table.setdefault(section, {})
         if not isinstance(table, dict):
-            raise UsageError(f"--set {change}: {section} is no section")
-    table.pop(last, None)  # what is changed stands last: see _ending
+            raise UsageError(f"--set {override}: {section} is not a section")
+    table.pop(last, None)  # the last of steps and epochs counts: see _last_length
     table[last] = parsed
 
 
 @dataclass
-class _Reading:
-    """Turns tables into settings and collects what is wrong with them."""
+class _SettingsReader:
+    """Converts tables to settings and collects all problems."""
 
     tables: Table
     problems: list[str]
@@ -260,71 +276,72 @@ class _Reading:
         if not isinstance(table, dict):
             self.problems.append(f"{name} is a value; expected the section [{name}]")
             return None
-        return self.build(name, cls, table)
+        return self.convert(name, cls, table)
 
-    def build(self, name: str, cls: type[T], table: Table) -> T | None:
+    def convert(self, name: str, cls: type[T], table: Table) -> T | None:
         try:
-            return make(cls, table)
+            return make_settings(cls, table)
         except UsageError as error:
             self.problems += [f"[{name}] {message}" for message in error.messages]
             return None
 
-    def learnt(self, name: str, cls: type[S], seed: int) -> Learnt[S] | None:
+    def network(self, name: str, cls: type[S], seed: int) -> NetworkSettings[S] | None:
         table = self.tables.get(name)
         if not isinstance(table, dict):
             self.problems.append(f"the section [{name}] is missing")
             return None
-        form = self._form(name, table)
-        how = table.get("training", {})
+        spec = self._input(name, table)
+        section = table.get("training", {})
         training = None
-        if isinstance(how, dict):
-            how = {**_ending(how), "seed": seed}
-            training = self.build(f"{name}.training", Training, how)
+        if isinstance(section, dict):
+            section = {**_last_length(section), "seed": seed}
+            training = self.convert(f"{name}.training", TrainingSettings, section)
         else:
             self.problems.append(f"[{name}] training is a value; expected [{name}.training]")
-        rest = {key: value for key, value in table.items() if key not in ("form", "training")}
-        settings = self.build(name, cls, {**rest, "training": training or Training(steps=1)})
-        if training is None or form is None or settings is None:
+        rest = {key: value for key, value in table.items() if key not in ("input", "training")}
+        rest["training"] = training or TrainingSettings(steps=1)
+        settings = self.convert(name, cls, rest)
+        if training is None or spec is None or settings is None:
             return None
-        return Learnt(form=form, settings=settings)
+        return NetworkSettings(input=spec, settings=settings)
 
-    def _form(self, name: str, table: Table) -> Spec | None:
+    def _input(self, name: str, table: Table) -> Spec | None:
         try:
-            form = parse(str(table.get("form", "")))
+            spec = parse(str(table.get("input", "")))
         except UsageError as error:
-            self.problems += [f"[{name}] form: {message}" for message in error.messages]
+            self.problems += [f"[{name}] input: {message}" for message in error.messages]
             return None
-        if form.name not in FORMS:
-            advice = did_you_mean(form.name, FORMS)
-            self.problems.append(f"[{name}] unknown form '{form.name}': {advice}")
-        return form
+        if spec.name not in INPUTS:
+            advice = did_you_mean(spec.name, INPUTS)
+            self.problems.append(f"[{name}] unknown input '{spec.name}': {advice}")
+        return spec
 
 
-def _ending(training: Table) -> Table:
-    """Of steps and epochs, the one that was written last says when training ends."""
-    given = [key for key in training if key in ("steps", "epochs")]
-    return {key: value for key, value in training.items() if key not in given[:-1]}
+def _last_length(training: Table) -> Table:
+    """Keep only the last of ``steps`` and ``epochs``: an override replaces the preset's."""
+    lengths = [key for key in training if key in ("steps", "epochs")]
+    return {key: value for key, value in training.items() if key not in lengths[:-1]}
 
 
-def make(cls: type[T], table: Mapping[str, Any]) -> T:
-    """A frozen dataclass from a table: unknown names and wrong types are complained about."""
+def make_settings(cls: type[T], table: Mapping[str, Any]) -> T:
+    """Convert a table to a frozen dataclass; raise UsageError for unknown names and wrong types."""
     names = [each.name for each in fields(cls)]  # type: ignore[arg-type]
     problems = [f"'{key}': {did_you_mean(key, names)}" for key in table if key not in names]
     hints = get_type_hints(cls)
-    given = {}
+    values = {}
     for name in names:
         if name not in table:
             continue
-        value = None if table[name] == NOTHING else table[name]
+        value = None if table[name] == NONE else table[name]
         try:
-            known = is_dataclass(value)
-            given[name] = value if known else msgspec.convert(value, hints[name])
+            converted = is_dataclass(value)
+            values[name] = value if converted else msgspec.convert(value, hints[name])
         except msgspec.ValidationError as error:
             problems.append(f"{name}: {explain(str(error))}")
     if problems:
         raise UsageError(*problems)
     try:
-        return cls(**given)
+        return cls(**values)
     except TypeError:
-        missing = [name for name in names if name not in given]
+        missing = [name for name in names if name not in values]
         raise UsageError(f"a setting is missing, one of {', '.join(missing)}") from None

@@ -1,7 +1,8 @@
-"""Stages: each has a folder of its own in the work folder, and is done once.
+"""Stages of a fit: each has its own folder in the work folder and is run once.
 
-The name of a stage's folder says what decides its outcome. So a run that was killed goes on with
-the stage that was under way, and a run with other settings repeats only what they change.
+The name of a stage's folder contains a digest of everything that determines its result. So an
+interrupted run continues with the unfinished stage, and a run with other settings repeats only the
+stages that depend on them.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rejoinder.learn.processes import is_first
+from rejoinder.learn.processes import is_main_process
 from rejoinder.version import __version__
 
 DONE = "done"
-PATIENCE = 0.2
-"""Seconds between two looks of a process that waits for another."""
+RESULT = "result.json"
+"""What a stage reports, for the manifest and the card."""
+POLL_SECONDS = 0.2
+"""How often a process checks whether the main process has finished a stage."""
 
 
 @dataclass(frozen=True)
@@ -28,39 +31,40 @@ class Stage:
 
     folder: Path
     key: str
-    """What decided its outcome; the next stage's key is made with it."""
+    """Digest of everything that determines the result; part of the keys of later stages."""
 
-    def read(self, name: str) -> Any:
-        return json.loads((self.folder / f"{name}.json").read_bytes())
+    @property
+    def result(self) -> Any:
+        return json.loads((self.folder / RESULT).read_bytes())
 
 
 def run_stage(
     work: Path,
     name: str,
-    decides: Any,
+    depends: Any,
     make: Callable[[Path], None],
     *,
-    together: bool = False,
+    all_processes: bool = False,
 ) -> Stage:
-    """Do a stage, unless it is done. ``decides`` (JSON) is all that its outcome depends on.
+    """Run a stage unless it is done; ``depends`` (JSON) is everything that determines its result.
 
-    Where several processes fit together, the first one does it and the others wait, unless all
-    have their share of it (``together``); then the first one says that it is done.
+    With several processes, the main process runs it and the others wait, unless all take part in
+    it (``all_processes``); then the main process marks it as done.
     """
-    told = json.dumps([__version__, name, decides], sort_keys=True, default=str)
-    key = hashlib.sha256(told.encode()).hexdigest()[:16]
+    text = json.dumps([__version__, name, depends], sort_keys=True, default=str)
+    key = hashlib.sha256(text.encode()).hexdigest()[:16]
     stage = Stage(work / f"{name}-{key}", key)
     if (stage.folder / DONE).exists():
         return stage
-    if is_first() or together:
+    if is_main_process() or all_processes:
         stage.folder.mkdir(exist_ok=True)
         make(stage.folder)
-    if is_first():
+    if is_main_process():
         (stage.folder / DONE).touch()
     while not (stage.folder / DONE).exists():
-        if together and not stage.folder.exists():  # the first one has finished everything
+        if all_processes and not stage.folder.exists():  # the main process has finished the fit
             break
-        time.sleep(PATIENCE)
+        time.sleep(POLL_SECONDS)
     return stage
 
 

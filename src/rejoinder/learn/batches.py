@@ -1,7 +1,7 @@
-"""Batches that can be asked for by number: the same seed, epoch and step give the same batch.
+"""Batches that can be requested by number: the same seed, epoch and step give the same batch.
 
-So a run that was killed goes on with exactly the batches it would have had, without drawing all
-those before them again.
+So a run that was killed continues with exactly the batches that were left, without drawing the
+earlier ones again.
 """
 
 from __future__ import annotations
@@ -16,35 +16,37 @@ from numpy.typing import NDArray
 Batch_co = TypeVar("Batch_co", covariant=True)
 Rows = NDArray[np.int64]
 
-SPREAD = 0.1
-"""How much longer a row may count than it is when rows are sorted: so that the rows of a batch
-are of about one length, but not the same rows in every epoch."""
+LENGTH_NOISE = 0.1
+"""Rows are sorted by length times a random factor of up to 1 + this: rows of a batch have similar
+lengths, but batches differ between epochs."""
 
 
-class Source(Protocol[Batch_co]):
-    """Where batches come from."""
+class BatchSource(Protocol[Batch_co]):
+    """Provides the batches of each epoch."""
 
     def steps(self, seed: int, epoch: int) -> int:
-        """How many batches the epoch has; at least one."""
+        """Return the number of batches in the epoch; at least one."""
 
     def batch(self, seed: int, epoch: int, step: int) -> Batch_co:
-        """One of them, the same whenever it is asked for."""
+        """Return one batch; the same arguments give the same batch."""
 
 
-def generator(*numbers: int) -> np.random.Generator:
-    """Chance that depends on these numbers alone."""
+def make_rng(*numbers: int) -> np.random.Generator:
+    """Return a random generator that depends on these numbers only."""
     return np.random.default_rng(list(numbers))
 
 
-class Planned:
-    """What sources over a plan share: their batches by number, with chance or, for validation,
-    without."""
+class PlannedBatches:
+    """Base of batch sources whose rows are grouped by a plan.
+
+    Batches are shuffled for training; with ``fixed`` (validation) they are always the same.
+    """
 
     plan: LengthBatches
     fixed: bool
 
     def batches(self, seed: int, epoch: int) -> list[Rows]:
-        return self.plan.in_order if self.fixed else self.plan.plan(seed, epoch)
+        return self.plan.in_order if self.fixed else self.plan.shuffled(seed, epoch)
 
     def steps(self, seed: int, epoch: int) -> int:
         return len(self.batches(seed, epoch))
@@ -52,32 +54,32 @@ class Planned:
 
 @dataclass
 class LengthBatches:
-    """Which rows make a batch: rows of about one length, so that little is padded.
+    """Groups rows of similar length into batches, so that there is little padding.
 
-    A batch has at most ``tokens`` tokens when its rows are padded to the longest, and at most
-    ``most`` rows. A row that is longer than a batch may be stands alone.
+    A batch has at most ``max_tokens`` tokens after padding to its longest row, and at most
+    ``max_rows`` rows. A row that is longer than ``max_tokens`` is a batch of its own.
     """
 
     lengths: Rows
-    tokens: int
-    most: int | None = None
+    max_tokens: int
+    max_rows: int | None = None
 
     def __post_init__(self) -> None:
-        self._planned: tuple[tuple[int, int], list[Rows]] | None = None
+        self._shuffled: tuple[tuple[int, int], list[Rows]] | None = None
 
-    def plan(self, seed: int, epoch: int) -> list[Rows]:
-        """The rows of each batch of an epoch: every row once, in a new order each time."""
-        if self._planned is None or self._planned[0] != (seed, epoch):
-            chance = generator(seed, epoch)
-            stretched = self.lengths * chance.uniform(1.0, 1.0 + SPREAD, len(self.lengths))
-            batches = self._cut(np.argsort(stretched, kind="stable"))
-            order = chance.permutation(len(batches))
-            self._planned = ((seed, epoch), [batches[k] for k in order])
-        return self._planned[1]
+    def shuffled(self, seed: int, epoch: int) -> list[Rows]:
+        """Return the rows of each batch of an epoch: every row once, in a new order each epoch."""
+        if self._shuffled is None or self._shuffled[0] != (seed, epoch):
+            rng = make_rng(seed, epoch)
+            noisy = self.lengths * rng.uniform(1.0, 1.0 + LENGTH_NOISE, len(self.lengths))
+            batches = self._cut(np.argsort(noisy, kind="stable"))
+            order = rng.permutation(len(batches))
+            self._shuffled = ((seed, epoch), [batches[k] for k in order])
+        return self._shuffled[1]
 
     @cached_property
     def in_order(self) -> list[Rows]:
-        """The same without chance, for validation: shortest first."""
+        """The rows of each batch without shuffling, shortest first: for validation."""
         return self._cut(np.argsort(self.lengths, kind="stable"))
 
     def _cut(self, order: Rows) -> list[Rows]:
@@ -85,11 +87,11 @@ class LengthBatches:
         batches = []
         start = 0
         while start < len(order):
-            fits = max(1, self.tokens // max(1, int(longest[start])))
-            if self.most is not None:
-                fits = min(fits, self.most)
-            widths = longest[start : start + fits]
-            size = max(1, int((widths * np.arange(1, len(widths) + 1) <= self.tokens).sum()))
+            limit = max(1, self.max_tokens // max(1, int(longest[start])))
+            if self.max_rows is not None:
+                limit = min(limit, self.max_rows)
+            widths = longest[start : start + limit]
+            size = max(1, int((widths * np.arange(1, len(widths) + 1) <= self.max_tokens).sum()))
             batches.append(order[start : start + size])
             start += size
         return batches

@@ -1,11 +1,12 @@
-"""Tensors and what is known of them in one file: whole or absent, and never out of step.
+"""Checkpoints: tensors and their metadata in one safetensors file, written whole or not at all.
 
-A checkpoint is a safetensors file. What is no tensor (what kind of model, its configuration, the
-position in a run) is JSON in the header, under the key ``rejoinder``: of two files, a kill could
-leave a new one and an old one. Nothing is pickled.
+What is not a tensor (the class of a model, its configuration, the position in a run) is JSON in
+the header, under the key ``rejoinder``: with two files, a kill could leave a new one beside an old
+one. Nothing is pickled.
 
-A model's file says its ``kind``, ``module:Class`` within Rejoinder, and its ``config``, so that
-it can be opened by somebody who does not know what it is.
+The file of a model names its class (``kind``, as ``module:Class`` within ``rejoinder.learn``) and
+its ``config``, so that it can be opened without knowing what it holds. A file may come from
+somebody else: sizes are compared with the tensors of the file before a model is allocated.
 """
 
 from __future__ import annotations
@@ -20,16 +21,23 @@ from typing import IO, Any, Self
 import torch
 from torch import Tensor, nn
 
-from rejoinder.errors import DataError, ResourceError, UsageError
-from rejoinder.io import open_output
+from rejoinder.errors import DataError, RejoinderError, ResourceError, UsageError
+from rejoinder.files.checked import check_finite
+from rejoinder.files.output import open_output
+from rejoinder.files.paths import open_regular, reason
 
 FORMAT = 1
-"""Goes up when an older version could no longer read what a newer one writes."""
+"""Increased when an older version could not read what a newer one writes."""
 KEY = "rejoinder"
-HOME = "rejoinder"
-"""Kinds are looked for in this package only: a file must not name code for us to run."""
+HOME = "rejoinder.learn."
+"""Classes are looked up in this package only: a file must not name other code to run."""
+MAX_SIZE = 10**8
+"""Largest number in the configuration of a model."""
+MAX_LAYERS = 1000
+"""Layers are built one by one, so their number is limited before anything is built."""
+MAX_DEPTH = 20
 
-_NAMES = {
+_DTYPES = {
     torch.float64: "F64", torch.int64: "I64", torch.float32: "F32", torch.int32: "I32",
     torch.float16: "F16", torch.bfloat16: "BF16", torch.int16: "I16",
     torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
@@ -43,7 +51,7 @@ class Model(nn.Module):
 
     @classmethod
     def build(cls, config: Mapping[str, Any]) -> Self:
-        """A network of this shape; the weights come from the file."""
+        """Return a network of this shape; its weights are loaded afterwards."""
         return cls(**config)
 
     @classmethod
@@ -52,35 +60,50 @@ class Model(nn.Module):
 
 
 def describe(model: nn.Module) -> dict[str, Any]:
-    """What a file must say of a model so that it can be built again."""
+    """Return the metadata from which ``build_model`` builds such a model again."""
     if isinstance(model, Model):
         return {"kind": model.kind(), "config": model.config}
     return {}
 
 
-def save_model(path: Path, model: Model, **known: Any) -> None:
-    """Write a model, and whatever else is ``known`` of it (JSON)."""
-    write(path, model.state_dict(), {**describe(model), **known})
+def save_model(path: Path, model: Model, **metadata: Any) -> None:
+    """Write a model and further metadata (JSON)."""
+    write_checkpoint(path, model.state_dict(), {**describe(model), **metadata})
 
 
 def load_model(path: Path) -> tuple[Model, dict[str, Any]]:
-    """A model of whatever kind the file says, and all that the file knows of it."""
-    tensors, known = read(path)
+    """Return the model that a file holds, of whatever class, and the metadata of the file."""
+    tensors, metadata = read_checkpoint(path)
+    for name, tensor in tensors.items():
+        check_finite(path, name, tensor)
     try:
-        model = built(known)
-    except DataError as error:
+        with torch.device("meta"):  # shapes only, without memory
+            _check_shapes(build_model(metadata), tensors)
+        model = build_model(metadata)
+    except (DataError, UsageError) as error:
         raise DataError(str(error), path=str(path)) from None
-    fill(model, tensors, path)
-    return model.eval(), known
+    except RejoinderError:
+        raise
+    except (TypeError, ValueError, KeyError, AttributeError, RuntimeError, OverflowError) as error:
+        # whatever the constructors of torch and transformers say to a wrong configuration
+        first = (str(error).splitlines() or [""])[0]
+        message = f"the configuration of the model is invalid: {type(error).__name__}: {first}"
+        raise DataError(message, path=str(path)) from None
+    load_weights(model, tensors, path)
+    return model.eval(), metadata
 
 
-def built(known: Mapping[str, Any]) -> Model:
-    """A model of the kind and shape that ``describe`` has told; its weights mean nothing yet."""
-    return _class_of(known.get("kind")).build(known.get("config", {}))
+def build_model(description: Mapping[str, Any]) -> Model:
+    """Return an untrained model of the class and shape that ``describe`` has recorded."""
+    cls, config = _model_class(description.get("kind")), description.get("config", {})
+    if not isinstance(config, dict):
+        raise DataError("the configuration of the model is not an object")
+    _check_config(config)
+    return cls.build(config)
 
 
-def fill(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Put the weights of a file into a model that has exactly these."""
+def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Load the weights of a file into a model that has exactly these tensors."""
     try:
         model.load_state_dict(dict(tensors))
     except RuntimeError as error:
@@ -88,35 +111,42 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
         raise DataError(f"the weights do not fit the model: {first}", path=str(path)) from None
 
 
-def write(path: Path, tensors: Mapping[str, Tensor], known: Mapping[str, Any]) -> None:
-    """Write a checkpoint, tensor by tensor: it takes no memory of its own."""
-    text = json.dumps({"format": FORMAT, **known}, ensure_ascii=False, allow_nan=False)
+def write_checkpoint(
+    path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]
+) -> None:
+    """Write a checkpoint tensor by tensor, without a copy of all of them in memory."""
+    text = json.dumps({"format": FORMAT, **metadata}, ensure_ascii=False, allow_nan=False)
     try:
         with open_output(path) as stream:
-            _stream(stream, tensors, {KEY: text})
+            _write_tensors(stream, tensors, {KEY: text})
             stream.flush()
             os.fsync(stream.fileno())
     except UsageError as error:
-        before = " (what was there before is intact)" if path.exists() else ""
-        raise ResourceError(f"{error}{before}") from None
+        kept = " (the file that was there before is kept)" if path.exists() else ""
+        raise ResourceError(f"{error}{kept}") from None
 
 
 def write_weights(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Write weights for transformers, which wants to know what wrote them."""
+    """Write weights for transformers, which requires the metadata ``format: pt``."""
     with open_output(path) as stream:
-        _stream(stream, tensors, {"format": "pt"})
+        _write_tensors(stream, tensors, {"format": "pt"})
 
 
-def _stream(stream: IO[bytes], tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> None:
-    """The safetensors format: length of the header, header, bytes (widest types first)."""
-    header: dict[str, Any] = {"__metadata__": dict(notes)}
+def _write_tensors(
+    stream: IO[bytes], tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
+) -> None:
+    """Write the safetensors format: length of the header, header, data (widest types first).
+
+    The library's own writer needs all bytes in memory at once; this one streams.
+    """
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
     order = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
     end = 0
     for name in order:
         tensor = tensors[name]
         start, end = end, end + tensor.numel() * tensor.element_size()
         header[name] = {
-            "dtype": _NAMES[tensor.dtype],
+            "dtype": _DTYPES[tensor.dtype],
             "shape": list(tensor.shape),
             "data_offsets": [start, end],
         }
@@ -128,48 +158,84 @@ def _stream(stream: IO[bytes], tensors: Mapping[str, Tensor], notes: Mapping[str
         stream.write(flat.view(torch.uint8).numpy().data)
 
 
-def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors of a checkpoint, and what it knows."""
+def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return the tensors and the metadata of a checkpoint."""
     from safetensors import SafetensorError, safe_open
 
+    open_regular(path).close()
     try:
         with safe_open(str(path), framework="pt") as file:
-            known = _known(file.metadata(), path)
-            return {name: file.get_tensor(name) for name in file.keys()}, known  # noqa: SIM118
+            metadata = _parse_metadata(file.metadata(), path)
+            return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118
     except SafetensorError as error:
-        raise DataError(f"is damaged or no checkpoint ({error})", path=str(path)) from None
+        raise DataError(f"damaged, or not a checkpoint ({error})", path=str(path)) from None
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise DataError(f"cannot be read: {reason}", path=str(path)) from None
+        raise DataError(f"cannot be read: {reason(error)}", path=str(path)) from None
 
 
-def _known(notes: Mapping[str, str] | None, path: Path) -> dict[str, Any]:
+def _parse_metadata(notes: Mapping[str, str] | None, path: Path) -> dict[str, Any]:
     try:
-        known = json.loads((notes or {})[KEY])
-    except (KeyError, ValueError):
+        metadata = json.loads((notes or {})[KEY])
+    except (KeyError, ValueError, RecursionError):
         raise DataError("was not written by Rejoinder", path=str(path)) from None
-    if not isinstance(known, dict) or not isinstance(known.get("format"), int):
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("format"), int):
         raise DataError("was not written by Rejoinder", path=str(path))
-    if known["format"] > FORMAT:
+    if metadata["format"] > FORMAT:
         raise DataError(
-            f"was written by a newer version of Rejoinder (format {known['format']}, this version"
-            f" reads up to {FORMAT}); update with: pip install --upgrade rejoinder",
+            f"was written by a newer version of Rejoinder (format {metadata['format']}, this"
+            f" version reads up to {FORMAT}); update with: pip install --upgrade rejoinder",
             path=str(path),
         )
-    return known
+    return metadata
 
 
-def _class_of(kind: Any) -> type[Model]:
+def _model_class(kind: Any) -> type[Model]:
     module, _, name = str(kind).partition(":")
     found: Any = None
-    if module.partition(".")[0] == HOME:
+    if module.startswith(HOME):
         try:
             found = importlib.import_module(module)
             for part in name.split("."):
                 found = getattr(found, part, None)
         except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] != HOME:
-                raise  # the module is there, something that it needs is not
+            if not f"{error.name}.".startswith(HOME):
+                raise  # the module exists, but one of its dependencies does not
     if not (isinstance(found, type) and issubclass(found, Model)):
         raise DataError(f"holds a model of kind '{kind}', which this version does not know")
     return found
+
+
+def _check_config(value: Any, name: str = "", depth: int = 0) -> None:
+    """Refuse numbers in a configuration that no model has, before anything is built of them."""
+    if depth > MAX_DEPTH:
+        raise DataError("the configuration of the model is nested too deeply")
+    if isinstance(value, dict):
+        for key, member in value.items():
+            _check_config(member, str(key), depth + 1)
+    elif isinstance(value, list):
+        for member in value:
+            _check_config(member, name, depth + 1)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        limit = MAX_LAYERS if "layers" in name else MAX_SIZE
+        if not abs(value) <= limit and not _is_unbounded(name, value):
+            raise DataError(f"the configuration of the model: {name} is {value}, out of range")
+
+
+def _is_unbounded(name: str, value: float) -> bool:
+    """Whether transformers uses a huge number for "no limit" here."""
+    return name in ("model_max_length", "max_length") and value > 0
+
+
+def _check_shapes(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            raise DataError(
+                f"the weights do not fit the model: {name}: expected"
+                f" {_shape(expected.get(name))}, found {_shape(found.get(name))}"
+            )
+
+
+def _shape(shape: tuple[int, ...] | None) -> str:
+    return "no such tensor" if shape is None else f"shape {list(shape)}"

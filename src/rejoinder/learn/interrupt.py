@@ -1,8 +1,8 @@
-"""A polite kill waits for the end of the step: half a step can't be gone on from.
+"""Defer SIGINT, SIGTERM and SIGHUP to the end of a training step, so that it can be saved.
 
-While ``Interruption`` is open, the first SIGINT, SIGTERM or SIGHUP is only noted; the loop looks
-at it between steps, saves, and hands it on to whoever would have got it. A second one does not
-wait. Outside the main thread, where signals can't be caught, nothing is changed.
+While ``DeferredSignals`` is open, the first such signal is only recorded; the training loop checks
+for it between steps, saves, and passes it on to the previous handler. A second signal is delivered
+at once. Outside the main thread, where Python cannot handle signals, nothing is changed.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
-POLITE = tuple(
+DEFERRED = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
 
 
-class Interruption:
-    """``number`` is the signal that came, or None."""
+class DeferredSignals:
+    """Records the first signal: ``number``, or None."""
 
     def __init__(self) -> None:
         self.number: int | None = None
-        self._before: dict[int, Any] = {}
+        self._previous: dict[int, Any] = {}
 
-    def __enter__(self) -> Interruption:
+    def __enter__(self) -> DeferredSignals:
         if threading.current_thread() is threading.main_thread():
-            for number in POLITE:
-                before = signal.getsignal(number)
-                # nohup wants to live on; a handler that is not Python's can't be put back
-                if before is not signal.SIG_IGN and before is not None:
-                    self._before[number] = signal.signal(number, self._note)
+            for number in DEFERRED:
+                previous = signal.getsignal(number)
+                # nohup ignores SIGHUP on purpose; a handler not set from Python can't be restored
+                if previous is not signal.SIG_IGN and previous is not None:
+                    self._previous[number] = signal.signal(number, self._record)
         return self
 
     def __exit__(
@@ -39,21 +39,21 @@ class Interruption:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._put_back()
+        self._restore()
 
     def deliver(self) -> None:
-        """Hand the signal on; if that does not end the program, this ends the training."""
-        self._put_back()
+        """Raise the recorded signal again; if it does not end the program, stop the training."""
+        self._restore()
         signal.raise_signal(self.number if self.number is not None else signal.SIGTERM)
         raise KeyboardInterrupt
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def _record(self, number: int, frame: FrameType | None) -> None:
         if self.number is not None:
-            self._put_back()
+            self._restore()
             signal.raise_signal(number)
         self.number = number
 
-    def _put_back(self) -> None:
-        for number, before in self._before.items():
-            signal.signal(number, before)
-        self._before.clear()
+    def _restore(self) -> None:
+        for number, previous in self._previous.items():
+            signal.signal(number, previous)
+        self._previous.clear()

@@ -1,15 +1,14 @@
-"""Wrong replies to learn from: random ones, and hard ones that look right.
+"""Negatives: random replies, and hard ones that look right.
 
-A reply is never wrong where it says the same as the true one, or as any that was given to the same
-utterance.
-Hard ones, where a pair has any: ``dialogue``, another turn of the same dialogue (right topic,
-wrong place); ``words``, a reply that shares a word with the true one, but none that many have;
-``vectors``, a neighbour of the true one by vector; ``matched``, of 60 random ones the one that is
-about as near to the utterance, by vector, as the true one, so that nearness alone tells nothing;
-``parrot``, the utterance itself. A pair that has none of a kind gets a random one.
+A reply that equals a true response to the same utterance is never used as a negative. Kinds of hard
+negatives: ``dialogue``, another turn of the same dialogue (right topic, wrong place); ``words``, a
+reply that shares a word with the true one, but not a frequent word; ``vectors``, a neighbour of the
+true reply by sentence vector; ``matched``, of 60 random replies the one whose cosine to the
+utterance is closest to that of the true reply, so that the cosine alone tells nothing; ``parrot``,
+the utterance itself. Where a pair has no negative of a kind, it gets a random one.
 
-"I see" is right in many places, and so a random "I see" is often no wrong reply: common replies can
-be spared, and drawn less often.
+"I see" fits many contexts, so that a random "I see" is often no negative: frequent replies can be
+drawn less often (``frequent_reply_discount``).
 """
 
 from __future__ import annotations
@@ -22,192 +21,194 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rejoinder.learn.batches import generator
-from rejoinder.learn.material import Examples, Ints
+from rejoinder.learn.batches import make_rng
 from rejoinder.learn.settings import PARROT, RANDOM
+from rejoinder.learn.training_data import Ints, Pairs
 from rejoinder.logs.contamination import normalise
 
-Chance = np.random.Generator
-Draw = Callable[[Ints, Chance], Ints]
-"""For each row another one, or -1."""
+Rng = np.random.Generator
+Draw = Callable[[Ints, Rng], Ints]
+"""Returns another row for each row, or -1."""
 Vectors = NDArray[np.float32]
 
-TRIES = 10
-"""Draws until a wrong reply must be found: only where few replies are wrong, more are needed."""
-COMMON = 0.01
-"""A word that more than this share of the replies has is no sign of likeness …"""
-RARE = 20
-"""… unless it stands in no more replies than these."""
+MAX_TRIES = 10
+"""Draws of one kind; more are needed only where few replies are negatives."""
+FREQUENT_WORD = 0.01
+"""Words in more than this share of the replies are not used to find similar replies …"""
+MIN_FREQUENT = 20
+"""… unless they occur in at most this many replies."""
 NEIGHBOURS = 16
-NEIGHBOURHOOD = 20_000
-"""Replies among which neighbours are looked for, drawn at random from more."""
-DRAWN = 60
-"""Replies of which the best match is taken. Of all replies, it would often be right."""
-SAME = 0.95
-"""Cosine above which two replies mean the same: then the other one is not wrong."""
+MAX_NEIGHBOUR_POOL = 20_000
+"""Replies among which neighbours are searched, drawn at random from more."""
+MATCH_CANDIDATES = 60
+"""Random replies of which the best match is taken. Among all replies, it would often be right."""
+SAME_MEANING = 0.95
+"""Cosine above which two replies are taken to mean the same, so that neither is a negative."""
 SHARPNESS = 10
-"""A reply with the cosine c counts exp(10 c) as a neighbour."""
-COMPARED = 4000
-"""Replies among which neighbours are counted, drawn at random from more."""
+"""A reply with cosine c contributes exp(10 c) to the density around another one."""
+MAX_DENSITY_POOL = 4000
+"""Replies by which the density is estimated, drawn at random from more."""
 
 
-class Negatives:
-    """Draws wrong replies for pairs, by the numbers of their rows.
+class NegativeSampler:
+    """Draws negatives for pairs, by row number.
 
-    A number from ``len(examples)`` on stands for an utterance: that of the row that many before.
+    A number of ``len(pairs) + k`` stands for the utterance of row k (``parrot``).
     """
 
     def __init__(
         self,
-        examples: Examples,
+        pairs: Pairs,
         kinds: Sequence[str],
-        sentences: Callable[[Sequence[str]], Vectors] | None = None,
-        spare: float = 0.0,
+        encode: Callable[[Sequence[str]], Vectors] | None = None,
+        frequent_reply_discount: float = 0.0,
     ) -> None:
-        """``sentences`` gives [n, d] vectors of length 1, for the kinds that need them, and for
-        ``spare``: random replies are drawn the less often, the more common they are."""
-        self._examples = examples
+        """``encode`` returns [n, d] vectors of length 1, for kinds that need them and for
+        ``frequent_reply_discount``."""
+        self._pairs = pairs
         makers: dict[str, Callable[[], Draw]] = {
             RANDOM: lambda: self._random,
-            "dialogue": lambda: _from_same(examples.dialogues),
-            "words": lambda: _sharing_words(examples.responses),
+            "dialogue": lambda: _same_number(pairs.dialogues),
+            "words": lambda: _sharing_words(pairs.responses),
             PARROT: lambda: self._parrot,
         }
-        if sentences is not None:
-            makers["vectors"] = lambda: _near(sentences(examples.responses))
-            makers["matched"] = lambda: _as_near(
-                sentences(examples.utterances), sentences(examples.responses)
-            )
-            if spare:
-                makers[RANDOM] = lambda: _sparing(sentences(examples.responses), spare)
+        if encode is not None:
+            makers["vectors"] = lambda: _near(encode(pairs.responses))
+            makers["matched"] = lambda: _matched(encode(pairs.utterances), encode(pairs.responses))
+            if frequent_reply_discount:
+                makers[RANDOM] = lambda: _discounting_frequent(
+                    encode(pairs.responses), frequent_reply_discount
+                )
         self._draws = [makers[kind]() for kind in kinds]
 
-    def draw(self, rows: Ints, kinds: Ints, chance: Chance) -> Ints:
-        """[n] a wrong reply for each row, of the kind of that number."""
-        found = np.full(len(rows), -1, np.int64)
+    def draw(self, rows: Ints, kinds: Ints, rng: Rng) -> Ints:
+        """[n] draw a negative for each row; ``kinds`` are indices into the kinds."""
+        drawn = np.full(len(rows), -1, np.int64)
         for number, draw in enumerate([*self._draws, self._random]):
             mine = kinds == number if number < len(self._draws) else np.ones(len(rows), np.bool_)
-            for _ in range(TRIES):
-                open_ = np.flatnonzero(mine & (found < 0))
-                if not len(open_):
+            for _ in range(MAX_TRIES):
+                missing = np.flatnonzero(mine & (drawn < 0))
+                if not len(missing):
                     break
-                drawn = draw(rows[open_], chance)
-                right = self._is_wrong(rows[open_], drawn)
-                found[open_[right]] = drawn[right]
-        left = found < 0
-        found[left] = self._last_resort(rows[left], chance)
-        return found
+                candidates = draw(rows[missing], rng)
+                valid = self._is_negative(rows[missing], candidates)
+                drawn[missing[valid]] = candidates[valid]
+        missing_rows = drawn < 0
+        drawn[missing_rows] = self._fallback(rows[missing_rows], rng)
+        return drawn
 
-    def _is_wrong(self, rows: Ints, drawn: Ints) -> NDArray[np.bool_]:
-        """Whether what was drawn is there, and is no right reply."""
-        keys = self._keys(self._examples.groups[rows], self._said[drawn])
-        known = self._right
-        places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        wrong: NDArray[np.bool_] = (drawn >= 0) & (known[places] != keys)
-        return wrong
+    def _is_negative(self, rows: Ints, candidates: Ints) -> NDArray[np.bool_]:
+        """Return whether each candidate exists and is not a true response."""
+        keys = self._keys(self._pairs.utterance_ids[rows], self._text_ids[candidates])
+        true_keys = self._true_keys
+        places = np.minimum(np.searchsorted(true_keys, keys), len(true_keys) - 1)
+        negative: NDArray[np.bool_] = (candidates >= 0) & (true_keys[places] != keys)
+        return negative
 
-    def _last_resort(self, rows: Ints, chance: Chance) -> Ints:
-        """Another reply, where draws found none that is wrong: each that says something counts
-        once, however often it is said. If none is wrong, one that says something else; if all say
-        the same, another row."""
-        size, (replies, own) = len(self._examples), self._distinct
+    def _fallback(self, rows: Ints, rng: Rng) -> Ints:
+        """Draw uniformly from distinct replies, where no negative was drawn.
+
+        If all replies are true responses, the result is a different reply; if all replies are the
+        same, another row.
+        """
+        size, (replies, own) = len(self._pairs), self._distinct
         if len(replies) < 2:
-            other: Ints = (rows + 1 + chance.integers(max(1, size - 1), size=len(rows))) % size
+            other: Ints = (rows + 1 + rng.integers(max(1, size - 1), size=len(rows))) % size
             return other
         others = len(replies) - 1
-        first = chance.integers(others, size=len(rows))
-        found: Ints = replies[(own[rows] + 1 + first) % len(replies)]
-        for step in range(1, min(TRIES, others)):
-            open_ = np.flatnonzero(~self._is_wrong(rows, found))
-            if not len(open_):
+        first = rng.integers(others, size=len(rows))
+        drawn: Ints = replies[(own[rows] + 1 + first) % len(replies)]
+        for step in range(1, min(MAX_TRIES, others)):
+            wrong = np.flatnonzero(~self._is_negative(rows, drawn))
+            if not len(wrong):
                 break
-            turned = 1 + (first[open_] + step) % others
-            found[open_] = replies[(own[rows[open_]] + turned) % len(replies)]
-        return found
+            shifted = 1 + (first[wrong] + step) % others
+            drawn[wrong] = replies[(own[rows[wrong]] + shifted) % len(replies)]
+        return drawn
 
     @cached_property
-    def _right(self) -> Ints:
-        """What was replied to what, sorted: one number for an utterance and a reply to it."""
-        found: Ints = np.unique(
-            self._keys(self._examples.groups, self._said[: len(self._examples)])
+    def _true_keys(self) -> Ints:
+        """One number for each utterance with a true response, sorted."""
+        keys: Ints = np.unique(
+            self._keys(self._pairs.utterance_ids, self._text_ids[: len(self._pairs)])
         )
-        return found
+        return keys
 
-    def _keys(self, groups: Ints, said: Ints) -> Ints:
-        return groups * len(self._said) + said
+    def _keys(self, utterance_ids: Ints, text_ids: Ints) -> Ints:
+        return utterance_ids * len(self._text_ids) + text_ids
 
     @cached_property
     def _distinct(self) -> tuple[Ints, Ints]:
-        """A row of each reply that says something else, and for each row the place of its own."""
-        said = self._said[: len(self._examples)]
-        _, replies, own = np.unique(said, return_index=True, return_inverse=True)
+        """One row of each distinct reply, and for each row the index of its own reply in it."""
+        responses = self._text_ids[: len(self._pairs)]
+        _, replies, own = np.unique(responses, return_index=True, return_inverse=True)
         return replies, own
 
     @cached_property
-    def _said(self) -> Ints:
-        """[2n] numbers of what is said: of the responses, then of the utterances."""
-        texts = normalise(self._examples.responses) + normalise(self._examples.utterances)
-        known: dict[str, int] = {}
-        return np.fromiter((known.setdefault(text, len(known)) for text in texts), np.int64)
+    def _text_ids(self) -> Ints:
+        """[2n] numbers of distinct texts: of the responses, then of the utterances."""
+        texts = normalise(self._pairs.responses) + normalise(self._pairs.utterances)
+        numbers: dict[str, int] = {}
+        return np.fromiter((numbers.setdefault(text, len(numbers)) for text in texts), np.int64)
 
-    def _random(self, rows: Ints, chance: Chance) -> Ints:
-        return chance.integers(len(self._examples), size=len(rows))
+    def _random(self, rows: Ints, rng: Rng) -> Ints:
+        return rng.integers(len(self._pairs), size=len(rows))
 
-    def _parrot(self, rows: Ints, chance: Chance) -> Ints:
-        return rows + len(self._examples)
+    def _parrot(self, rows: Ints, rng: Rng) -> Ints:
+        return rows + len(self._pairs)
 
 
-class _Lists:
-    """Rows with the same number, end to end."""
+class _Groups:
+    """Rows grouped by a number, stored one group after the other."""
 
     def __init__(self, rows: Ints, numbers: Ints, count: int) -> None:
         self.rows = rows[np.argsort(numbers, kind="stable")]
         self.sizes = np.bincount(numbers, minlength=count)
         self.starts = np.cumsum(self.sizes) - self.sizes
 
-    def draw(self, numbers: Ints, chance: Chance) -> Ints:
-        """One of the list of each number, -1 of an empty one or of none."""
+    def draw(self, numbers: Ints, rng: Rng) -> Ints:
+        """Draw a row of each group; -1 for an empty group, or for the number -1."""
         sizes = np.where(numbers >= 0, self.sizes[numbers], 0)
-        places = self.starts[numbers] + chance.integers(np.maximum(sizes, 1))
+        places = self.starts[numbers] + rng.integers(np.maximum(sizes, 1))
         return np.where(sizes > 0, self.rows[np.minimum(places, len(self.rows) - 1)], -1)
 
 
-def _from_same(numbers: Ints) -> Draw:
-    lists = _Lists(np.arange(len(numbers)), numbers, int(numbers.max()) + 1)
-    return lambda rows, chance: lists.draw(numbers[rows], chance)
+def _same_number(numbers: Ints) -> Draw:
+    groups = _Groups(np.arange(len(numbers)), numbers, int(numbers.max()) + 1)
+    return lambda rows, rng: groups.draw(numbers[rows], rng)
 
 
 def _sharing_words(texts: Sequence[str]) -> Draw:
-    known: dict[str, int] = {}
-    pairs = [
-        (known.setdefault(word, len(known)), row)
+    numbers: dict[str, int] = {}
+    occurrences = [
+        (numbers.setdefault(word, len(numbers)), row)
         for row, text in enumerate(texts)
-        for word in sorted(words_of(text))  # sets have another order in each process
+        for word in sorted(words_of(text))  # the order of a set differs between processes
     ]
-    words, rows = np.array(pairs, np.int64).reshape(-1, 2).T
+    words, rows = np.array(occurrences, np.int64).reshape(-1, 2).T
     counts = np.bincount(words, minlength=1)
-    telling = (counts > 1) & (counts <= max(RARE, COMMON * len(texts)))
+    telling = (counts > 1) & (counts <= max(MIN_FREQUENT, FREQUENT_WORD * len(texts)))
     words, rows = words[telling[words]], rows[telling[words]]
     if not len(words):
-        return lambda rows, chance: np.full(len(rows), -1, np.int64)
-    having, of_row = _Lists(rows, words, len(counts)), _Lists(words, rows, len(texts))
-    return lambda rows, chance: having.draw(of_row.draw(rows, chance), chance)
+        return lambda rows, rng: np.full(len(rows), -1, np.int64)
+    rows_of_word, words_of_row = _Groups(rows, words, len(counts)), _Groups(words, rows, len(texts))
+    return lambda rows, rng: rows_of_word.draw(words_of_row.draw(rows, rng), rng)
 
 
 def words_of(text: str) -> set[str]:
-    """Its words; pairs of characters where words are not set apart by spaces.
+    """Return the words of a text; character bigrams in scripts that are written without spaces.
 
     >>> sorted(words_of("The kitchen, the KITCHEN"))
     ['kitchen', 'the']
     >>> sorted(words_of("台所です"))
     ['です', '台所', '所で']
     """
-    together, apart = _patterns()
+    unspaced, word = _patterns()
     text = text.casefold()
-    found = set(apart.findall(together.sub(" ", text)))
-    for run in together.findall(text):
-        found |= {run[i : i + 2] for i in range(max(1, len(run) - 1))}
-    return found
+    words = set(word.findall(unspaced.sub(" ", text)))
+    for run in unspaced.findall(text):
+        words |= {run[i : i + 2] for i in range(max(1, len(run) - 1))}
+    return words
 
 
 @cache
@@ -220,76 +221,75 @@ def _patterns() -> tuple[Any, Any]:
 
 
 def _near(vectors: Vectors) -> Draw:
-    """Neighbours by cosine, of vectors of length 1."""
-    found = neighbours(vectors)
+    nearest = neighbours(vectors)
 
-    def draw(rows: Ints, chance: Chance) -> Ints:
-        return found[rows, chance.integers(found.shape[1], size=len(rows))]
+    def draw(rows: Ints, rng: Rng) -> Ints:
+        return nearest[rows, rng.integers(nearest.shape[1], size=len(rows))]
 
     return draw
 
 
-def _as_near(utterances: Vectors, responses: Vectors) -> Draw:
-    def draw(rows: Ints, chance: Chance) -> Ints:
-        drawn = chance.integers(len(responses), size=(len(rows), DRAWN))
-        cosines = np.einsum("nd,nkd->nk", utterances[rows], responses[drawn])
+def _matched(utterances: Vectors, responses: Vectors) -> Draw:
+    def draw(rows: Ints, rng: Rng) -> Ints:
+        candidates = rng.integers(len(responses), size=(len(rows), MATCH_CANDIDATES))
+        cosines = np.einsum("nd,nkd->nk", utterances[rows], responses[candidates])
         true = np.einsum("nd,nd->n", utterances[rows], responses[rows])
         closest: Ints = np.abs(cosines - true[:, None]).argmin(axis=1)
-        return drawn[np.arange(len(rows)), closest]
+        return candidates[np.arange(len(rows)), closest]
 
     return draw
 
 
-def _sparing(vectors: Vectors, spare: float) -> Draw:
-    bounds = np.cumsum(np.exp(-spare * commonness(vectors)))
+def _discounting_frequent(vectors: Vectors, discount: float) -> Draw:
+    bounds = np.cumsum(np.exp(-discount * reply_density(vectors)))
 
-    def draw(rows: Ints, chance: Chance) -> Ints:
-        drawn: Ints = np.searchsorted(bounds, chance.random(len(rows)) * bounds[-1], side="right")
+    def draw(rows: Ints, rng: Rng) -> Ints:
+        drawn: Ints = np.searchsorted(bounds, rng.random(len(rows)) * bounds[-1], side="right")
         return np.minimum(drawn, len(bounds) - 1)
 
     return draw
 
 
-def commonness(vectors: Vectors) -> NDArray[np.float64]:
-    """[n] how densely others lie around each, on a scale where all have mean 0 and spread 1."""
-    pool = _some(len(vectors), COMPARED)
+def reply_density(vectors: Vectors) -> NDArray[np.float64]:
+    """[n] log density of replies around each reply, standardised to mean 0 and deviation 1."""
+    pool = _sample_rows(len(vectors), MAX_DENSITY_POOL)
     if len(pool) < 2:
         return np.zeros(len(vectors))
-    found = np.empty(len(vectors))
-    for start, cosines in _compared(vectors, pool):
-        # nobody is a neighbour of their own, least of all those alone who happened to be drawn
+    density = np.empty(len(vectors))
+    for start, cosines in _cosine_blocks(vectors, pool):
+        # a reply of the pool does not count as its own neighbour
         own = np.flatnonzero((pool >= start) & (pool < start + len(cosines)))
-        drawn = pool[own] - start
-        cosines[drawn, own] = -torch.inf
+        in_pool = pool[own] - start
+        cosines[in_pool, own] = -torch.inf
         others = np.full(len(cosines), len(pool))
-        others[drawn] -= 1
-        dense = (SHARPNESS * cosines).logsumexp(dim=1).numpy() - np.log(others)
-        found[start : start + len(cosines)] = dense
-    found -= found.mean()
-    return found / (found.std() or 1.0)
+        others[in_pool] -= 1
+        block = (SHARPNESS * cosines).logsumexp(dim=1).numpy() - np.log(others)
+        density[start : start + len(cosines)] = block
+    density -= density.mean()
+    return density / (density.std() or 1.0)
 
 
 def neighbours(vectors: Vectors) -> Ints:
-    """[n, k] rows that are near each row, but do not mean the same; -1 where there are fewer."""
-    pool = _some(len(vectors), NEIGHBOURHOOD)
-    found = np.full((len(vectors), min(NEIGHBOURS, len(pool))), -1, np.int64)
-    for start, cosines in _compared(vectors, pool):
-        cosines[cosines > SAME] = -1.0
-        best, places = cosines.topk(found.shape[1], dim=1)
-        some = pool[places.numpy()]
-        found[start : start + len(some)] = np.where(best.numpy() > 0, some, -1)
-    return found
+    """[n, k] nearest rows by cosine that do not mean the same; -1 where there are fewer."""
+    pool = _sample_rows(len(vectors), MAX_NEIGHBOUR_POOL)
+    nearest = np.full((len(vectors), min(NEIGHBOURS, len(pool))), -1, np.int64)
+    for start, cosines in _cosine_blocks(vectors, pool):
+        cosines[cosines > SAME_MEANING] = -1.0
+        best, places = cosines.topk(nearest.shape[1], dim=1)
+        rows = pool[places.numpy()]
+        nearest[start : start + len(rows)] = np.where(best.numpy() > 0, rows, -1)
+    return nearest
 
 
-def _some(size: int, most: int) -> Ints:
-    """All rows, or so many of them, drawn at random."""
-    if size <= most:
+def _sample_rows(size: int, max_rows: int) -> Ints:
+    """Return all rows, or a random sample of them in order."""
+    if size <= max_rows:
         return np.arange(size)
-    return np.sort(generator(size).choice(size, most, replace=False))
+    return np.sort(make_rng(size).choice(size, max_rows, replace=False))
 
 
-def _compared(vectors: Vectors, pool: Ints) -> Iterator[tuple[int, torch.Tensor]]:
-    """Block by block, the first row of it, and [rows, pool] the cosines with those of the pool."""
+def _cosine_blocks(vectors: Vectors, pool: Ints) -> Iterator[tuple[int, torch.Tensor]]:
+    """Yield the first row of each block and its [rows, pool] cosines with the pool."""
     others = torch.from_numpy(np.ascontiguousarray(vectors[pool].T))
     for start in range(0, len(vectors), 1024):
         yield start, torch.from_numpy(vectors[start : start + 1024]) @ others

@@ -1,4 +1,4 @@
-"""The optimizer, and its memory as tensors with names, so that it can be written without pickle."""
+"""The optimizer, and its state as named tensors, so that it can be saved without pickle."""
 
 from __future__ import annotations
 
@@ -8,47 +8,48 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from rejoinder.learn.settings import Training
+from rejoinder.learn.settings import TrainingSettings
 
 
-def make_optimizer(model: nn.Module, settings: Training) -> Optimizer:
-    """Adam or AdamW over what is not frozen; decay pulls at matrices only."""
-    named = trainable(model)
+def make_optimizer(model: nn.Module, settings: TrainingSettings) -> Optimizer:
+    """Return Adam or AdamW over the trainable parameters; weight decay applies to matrices only."""
+    named = trainable_parameters(model)
     if settings.optimizer == "adam":
-        return torch.optim.Adam(named.values(), lr=settings.rate)
-    matrices = [weight for weight in named.values() if weight.ndim > 1]
-    others = [weight for weight in named.values() if weight.ndim <= 1]
+        return torch.optim.Adam(named.values(), lr=settings.learning_rate)
+    matrices = [parameter for parameter in named.values() if parameter.ndim > 1]
+    others = [parameter for parameter in named.values() if parameter.ndim <= 1]
     groups = [
-        {"params": matrices, "weight_decay": settings.decay},
+        {"params": matrices, "weight_decay": settings.weight_decay},
         {"params": others, "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW([group for group in groups if group["params"]], lr=settings.rate)
+    used = [group for group in groups if group["params"]]
+    return torch.optim.AdamW(used, lr=settings.learning_rate)
 
 
-def trainable(model: nn.Module) -> dict[str, nn.Parameter]:
+def trainable_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     return {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
 
 
-def set_rate(optimizer: Optimizer, rate: float) -> None:
+def set_learning_rate(optimizer: Optimizer, learning_rate: float) -> None:
     for group in optimizer.param_groups:
-        group["lr"] = rate
+        group["lr"] = learning_rate
 
 
-def memory_of(optimizer: Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """What the optimizer remembers: ``layer.weight/exp_avg`` and so on."""
+def optimizer_tensors(optimizer: Optimizer, model: nn.Module) -> dict[str, Tensor]:
+    """Return the state of the optimizer as ``layer.weight/exp_avg`` and so on."""
     return {
         f"{name}/{key}": value
-        for name, weight in trainable(model).items()
-        for key, value in optimizer.state.get(weight, {}).items()
+        for name, parameter in trainable_parameters(model).items()
+        for key, value in optimizer.state.get(parameter, {}).items()
     }
 
 
-def restore_memory(optimizer: Optimizer, model: nn.Module, memory: Mapping[str, Tensor]) -> None:
-    """The inverse of ``memory_of``, for a fresh optimizer of the same model."""
-    named = trainable(model)
-    for key, value in memory.items():
+def load_optimizer(optimizer: Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Restore what ``optimizer_tensors`` returned, in a new optimizer of the same model."""
+    named = trainable_parameters(model)
+    for key, value in tensors.items():
         name, _, part = key.rpartition("/")
-        weight = named[name]
-        # a count of steps lies on the CPU, wherever the weights are
-        place = weight.device if value.ndim else value.device
-        optimizer.state[weight][part] = value.to(place)
+        parameter = named[name]
+        # the step counter stays on the CPU, wherever the parameters are
+        device = parameter.device if value.ndim else value.device
+        optimizer.state[parameter][part] = value.to(device)

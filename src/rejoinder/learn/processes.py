@@ -1,15 +1,15 @@
-"""Who else trains: what ``torchrun`` tells its processes, known before torch is loaded."""
+"""The processes that ``torchrun`` has started, from its environment variables (without torch)."""
 
 from __future__ import annotations
 
 import os
 
 
-def team_size() -> int:
-    """How many processes train together."""
+def world_size() -> int:
+    """Return how many processes train together."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
-def is_first() -> bool:
-    """Whether this process is the one that reports and writes."""
-    return team_size() == 1 or os.environ.get("RANK", "0") == "0"
+def is_main_process() -> bool:
+    """Return whether this process reports and writes files (rank 0)."""
+    return world_size() == 1 or os.environ.get("RANK", "0") == "0"

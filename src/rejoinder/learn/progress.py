@@ -1,4 +1,4 @@
-"""What a run tells while it is under way: loss, speed, time left."""
+"""Progress of a training run: loss, speed, time left."""
 
 from __future__ import annotations
 
@@ -6,35 +6,37 @@ import time
 from collections import deque
 from dataclasses import dataclass
 
-LATEST = 20
-"""The loss shown is the mean over so many steps: single ones jump."""
+WINDOW = 20
+"""The reported loss is the mean over this many steps."""
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingProgress:
+    """The state of a run after a step or a validation."""
+
     step: int
-    total: int
+    total_steps: int
     epoch: int
     loss: float | None
-    """Of the last steps."""
-    validation: float | None
-    """Of the last validation."""
-    best: float | None
-    new_validation: bool
-    """This report is about a validation, not about a step."""
-    rate: float
-    speed: float | None
-    """Steps a second since this process began, validations included."""
-    left: float | None
-    """Seconds, if it goes on like this to the last step."""
+    """Mean training loss of the last steps."""
+    validation_loss: float | None
+    """Loss of the last validation."""
+    best_loss: float | None
+    is_validation: bool
+    """Whether this report follows a validation, not a step."""
+    learning_rate: float
+    steps_per_second: float | None
+    """Since this process started, validations included."""
+    seconds_left: float | None
+    """Until the last step, at this speed."""
 
 
-class Clock:
-    """Measures speed; steps made before a kill do not count."""
+class SpeedMeter:
+    """Measures the speed of this process; steps made before an interruption do not count."""
 
-    def __init__(self, step: int, total: int) -> None:
-        self._began, self._start, self._total = time.monotonic(), step, total
-        self._losses: deque[float] = deque(maxlen=LATEST)
+    def __init__(self, step: int, total_steps: int) -> None:
+        self._began, self._first_step, self._total_steps = time.monotonic(), step, total_steps
+        self._losses: deque[float] = deque(maxlen=WINDOW)
 
     @property
     def seconds(self) -> float:
@@ -47,9 +49,9 @@ class Clock:
     def loss(self) -> float | None:
         return sum(self._losses) / len(self._losses) if self._losses else None
 
-    def speed(self, step: int) -> float | None:
-        return (step - self._start) / self.seconds if step > self._start else None
+    def steps_per_second(self, step: int) -> float | None:
+        return (step - self._first_step) / self.seconds if step > self._first_step else None
 
-    def left(self, step: int) -> float | None:
-        speed = self.speed(step)
-        return None if speed is None else (self._total - step) / speed
+    def seconds_left(self, step: int) -> float | None:
+        speed = self.steps_per_second(step)
+        return None if speed is None else (self._total_steps - step) / speed

@@ -1,46 +1,56 @@
-"""The NN-rater: which of the responses that were found for an utterance may answer it.
+"""The NN-rater: rates whether a retrieved response is also a response to the given utterance.
 
 Tsuta et al. (2020, § 4.2). Two responses to one utterance are a positive example; a negative one
-has the same first pair and another one from elsewhere, so that the first pair alone tells nothing.
+has the same first pair and a second pair from elsewhere, so that the first pair alone tells
+nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rejoinder.learn.batches import LengthBatches, Planned, generator
-from rejoinder.learn.forms.base import Contexts, Form, Ints, Prepared
-from rejoinder.learn.forms.ragged import numbered
-from rejoinder.learn.judging import NO_LIMIT, Judge, batches_of, drawn_from, identity_of
-from rejoinder.learn.material import Examples, Material
-from rejoinder.learn.negatives import Negatives
-from rejoinder.learn.networks.panel import apart, several
+from rejoinder.learn.batches import LengthBatches, PlannedBatches, make_rng
+from rejoinder.learn.inference import (
+    NO_TOKEN_LIMIT,
+    FittedNetwork,
+    inference_batches,
+    initialised,
+    run_identity,
+)
+from rejoinder.learn.inputs.input_encoder import Contexts, EncodedTexts, InputEncoder, Ints
+from rejoinder.learn.negatives import NegativeSampler
+from rejoinder.learn.networks.ensemble import make_ensemble, separate_losses
 from rejoinder.learn.networks.raters import rating
-from rejoinder.learn.progress import Progress
-from rejoinder.learn.scorer import negatives_of
+from rejoinder.learn.progress import TrainingProgress
+from rejoinder.learn.scorer import make_sampler
 from rejoinder.learn.settings import RaterSettings
-from rejoinder.learn.training import Outcome, train
+from rejoinder.learn.training import TrainingResult, train
+from rejoinder.learn.training_data import Pairs, TrainingData
+from rejoinder.text.distinct import distinct
 
-__all__ = ["Rater", "RaterSettings", "fit_rater"]
+__all__ = ["Rater", "RaterSettings", "fit_rater", "missing_rater_data"]
 
-FEWEST = 10
-"""Utterances with several responses, without which there is no rater."""
-HELD_OUT = 0.1
-"""Share of them that is held out where the pairs held out have none."""
+MIN_UTTERANCES = 10
+"""Utterances with several responses that are needed to train a rater."""
+VALIDATION_SHARE = 0.1
+"""Share of them that is held out where the validation pairs have too few."""
 
 Batch = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
-"""U1, R1, U2, R2, and whether R2 answers U1."""
+"""U1, R1, U2, R2, and whether R2 is a response to U1."""
 
 
-class Rater(Judge):
-    """A fitted network with the form that reads for it: ``reading`` has turns and soft."""
+class Rater(FittedNetwork):
+    """A fitted rater. Options: context_turns and soft_ratings."""
+
+    part: ClassVar[str] = "rater"
+    option_types: ClassVar[Mapping[str, type]] = {"context_turns": int, "soft_ratings": bool}
 
     def rate(
         self,
@@ -49,93 +59,112 @@ class Rater(Judge):
         contexts2: Contexts,
         responses2: Sequence[str],
     ) -> NDArray[np.float64]:
-        """[n] from -1 to 1: may response 2, said to context 2, answer context 1?
+        """[n] return from -1 to 1 whether response 2, given to context 2, also fits context 1.
 
-        A response that nobody has given to anything (a parrot's, a system's) has an empty context
-        2; then there is no second triplet, which would ask whether response 1 answers that.
+        A response without a context of its own (the utterance itself, or the reply of a system) has
+        an empty context 2; then the second triplet, which asks whether response 1 fits context 2,
+        is not used.
         """
         if len({len(part) for part in (contexts1, responses1, contexts2, responses2)}) > 1:
-            raise ValueError("contexts and responses are not of the same number")
-        alone = np.array([not turns for turns in contexts2], np.bool_)
-        once, owners = numbered(list(zip(map(tuple, contexts1), responses1, strict=True)))
-        begin = (
-            self.form.contexts([context for context, _ in once], self.turns),
-            self.form.replies([response for _, response in once]),
+            raise ValueError("the numbers of contexts and responses differ")
+        no_context = np.array([not turns for turns in contexts2], np.bool_)
+        once, prefixes = distinct(list(zip(map(tuple, contexts1), responses1, strict=True)))
+        first_pair = (
+            self.inputs.encode_contexts([context for context, _ in once], self.context_turns),
+            self.inputs.encode_replies([response for _, response in once]),
         )
-        rest = (
-            self.form.contexts(
-                [b or a for a, b in zip(contexts1, contexts2, strict=True)], self.turns
+        second_pair = (
+            self.inputs.encode_contexts(
+                [b or a for a, b in zip(contexts1, contexts2, strict=True)], self.context_turns
             ),
-            self.form.replies(responses2),
+            self.inputs.encode_replies(responses2),
         )
-        lengths = [text.lengths[owners] for text in begin] + [text.lengths for text in rest]
-        found = np.empty(len(responses2))
-        for numbers, rows in batches_of(owners, np.sum(lengths, axis=0)):
+        lengths = [text.lengths[prefixes] for text in first_pair]
+        lengths += [text.lengths for text in second_pair]
+        ratings = np.empty(len(responses2))
+        for numbers, rows in inference_batches(prefixes, np.sum(lengths, axis=0)):
             with torch.inference_mode():
-                first_pairs = (text.batch(numbers) for text in begin)
-                scores = self.model(*first_pairs, *(text.batch(rows) for text in rest))
-                first, second = (part.double().softmax(dim=1)[:, 1] for part in scores)
-                second = torch.where(torch.from_numpy(alone[rows]), first, second)
-                found[rows] = rating(first, second, soft=self.reading["soft"]).numpy()
-        return found
+                first = (text.batch(numbers) for text in first_pair)
+                logits = self.model(*first, *(text.batch(rows) for text in second_pair))
+                forward, backward = (part.double().softmax(dim=1)[:, 1] for part in logits)
+                backward = torch.where(torch.from_numpy(no_context[rows]), forward, backward)
+                soft = self.options["soft_ratings"]
+                ratings[rows] = rating(forward, backward, soft=soft).numpy()
+        return ratings
+
+
+def missing_rater_data(data: TrainingData) -> str | None:
+    """Return why these pairs are too few to train a rater, None if they are enough.
+
+    This needs no encoding: a rater that cannot be trained costs nothing.
+    """
+    groups, validation_groups = data.training.response_groups, data.validation.response_groups
+    count = len(groups) + len(validation_groups)
+    if count >= MIN_UTTERANCES and len(groups) >= 2:
+        return None
+    return (
+        f"only {count} utterances have several different responses; a rater needs at least"
+        f" {MIN_UTTERANCES} to learn which other responses fit an utterance"
+    )
 
 
 def fit_rater(
-    material: Material,
-    form: Form,
+    data: TrainingData,
+    inputs: InputEncoder,
     settings: RaterSettings,
     work: Path,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[TrainingProgress], None] | None = None,
     identity: Mapping[str, Any] | None = None,
-) -> tuple[Rater, Outcome] | tuple[None, str]:
-    """Train a rater in the folder ``work``, from where a repeated call goes on after a kill.
+) -> tuple[Rater, TrainingResult] | tuple[None, str]:
+    """Train a rater in the folder ``work``, from which a repeated call resumes after a kill.
 
-    Returns None, and why, where too few utterances have several responses to learn from, or
-    where nothing that was learnt helps.
+    Returns None and the reason if there are too few utterances with several responses, or if
+    training does not improve the validation loss.
     """
-    groups, held_out = material.training.answered, material.validation.answered
-    if (number := len(groups) + len(held_out)) < FEWEST or len(groups) < 2:
-        return None, (
-            f"{number} utterances have several different responses, {FEWEST} are needed:"
-            " without them a rater can't learn what else would have been an answer"
+    if reason := missing_rater_data(data):
+        return None, reason
+    groups, validation_groups = data.training.response_groups, data.validation.response_groups
+    training = RaterBatches.of(data.training, groups, inputs, settings)
+    if len(validation_groups) >= MIN_UTTERANCES:
+        validation = RaterBatches.of(
+            data.validation, validation_groups, inputs, settings, fixed=True
         )
-    training = Questions.of(material.training, groups, form, settings)
-    if len(held_out) >= FEWEST:
-        validation = Questions.of(material.validation, held_out, form, settings, fixed=True)
     else:
-        training, validation = training.split(HELD_OUT)
-    model = drawn_from(
-        settings.training.seed, lambda: several(settings.networks, lambda: form.rater(settings))
+        training, validation = training.split(VALIDATION_SHARE)
+    model = initialised(
+        settings.training.seed,
+        lambda: make_ensemble(settings.ensemble_size, lambda: inputs.make_rater(settings)),
     )
-    outcome = train(
+    result = train(
         model,
-        apart(rating_loss),
+        separate_losses(rater_loss),
         training,
         settings.training,
         work,
         validation=validation,
-        identity=identity_of(form, settings.plain(), material.digest, identity),
+        identity=run_identity(inputs, settings.to_dict(), data.digest, identity),
         on_progress=on_progress,
     )
-    if outcome.best_step == 0:
-        return None, "it learned nothing that helps on held-out utterances"
-    return Rater(form, model, turns=settings.turns, soft=settings.soft), outcome
+    if result.best_step == 0:
+        return None, "training did not improve the loss on held-out utterances"
+    options = {"context_turns": settings.context_turns, "soft_ratings": settings.soft_ratings}
+    return Rater(inputs, model, **options), result
 
 
-class Questions(Planned):
-    """A source of batches: each pair that has others beside it twice, once with one of those and
-    once with a wrong one, drawn anew in each epoch."""
+class RaterBatches(PlannedBatches):
+    """Batches of pairs of pairs: each pair once with another response to the same utterance, and
+    once with a negative, both drawn anew in each epoch."""
 
     def __init__(
         self,
-        texts: tuple[Prepared, Prepared],
+        texts: tuple[EncodedTexts, EncodedTexts],
         groups: Sequence[Ints],
-        negatives: Negatives,
+        negatives: NegativeSampler,
         settings: RaterSettings,
         *,
         fixed: bool = False,
     ) -> None:
-        """``texts`` are contexts and replies; ``groups``, rows that answer one utterance."""
+        """``texts`` are contexts and replies; ``groups``, rows with the same utterance."""
         self.contexts, self.replies = texts
         self.groups, self.negatives, self.settings = groups, negatives, settings
         self.fixed = fixed
@@ -144,61 +173,62 @@ class Questions(Planned):
         self._sizes = np.repeat(sizes, sizes)
         self._starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
         lengths = (self.contexts.lengths + self.replies.lengths)[np.repeat(self._rows, 2)]
-        self.plan = LengthBatches(lengths, NO_LIMIT, settings.batch)
+        self.plan = LengthBatches(lengths, NO_TOKEN_LIMIT, settings.batch_size)
 
     @classmethod
     def of(
         cls,
-        examples: Examples,
+        pairs: Pairs,
         groups: Sequence[Ints],
-        form: Form,
+        inputs: InputEncoder,
         settings: RaterSettings,
         *,
         fixed: bool = False,
-    ) -> Questions:
-        contexts = form.contexts(examples.contexts(settings.turns), settings.turns)
-        texts = (contexts, form.replies(examples.responses))
-        negatives = negatives_of(examples, settings.negatives, form)
+    ) -> RaterBatches:
+        turns = settings.context_turns
+        contexts = inputs.encode_contexts(pairs.contexts(turns), turns)
+        texts = (contexts, inputs.encode_replies(pairs.responses))
+        negatives = make_sampler(pairs, settings.negatives, inputs)
         return cls(texts, groups, negatives, settings, fixed=fixed)
 
-    def split(self, share: float) -> tuple[Questions, Questions]:
-        """A part of the utterances to be measured on, spread over all, and the others."""
+    def split(self, share: float) -> tuple[RaterBatches, RaterBatches]:
+        """Return training and validation batches; utterances are held out at equal distances."""
         step = round(1 / share)
         held_out = [group for number, group in enumerate(self.groups) if number % step == 1]
         others = [group for number, group in enumerate(self.groups) if number % step != 1]
         texts = (self.contexts, self.replies)
         return (
-            Questions(texts, others, self.negatives, self.settings),
-            Questions(texts, held_out, self.negatives, self.settings, fixed=True),
+            RaterBatches(texts, others, self.negatives, self.settings),
+            RaterBatches(texts, held_out, self.negatives, self.settings, fixed=True),
         )
 
     def batch(self, seed: int, epoch: int, step: int) -> Batch:
         numbers = self.batches(seed, epoch)[step]
-        chance = generator(seed, epoch, step, 2)
-        places, truth = numbers // 2, numbers % 2
+        rng = make_rng(seed, epoch, step, 2)
+        places, labels = numbers // 2, numbers % 2
         first = self._rows[places]
-        kinds = chance.integers(len(self.settings.negatives), size=len(places))
-        second = self.negatives.draw(first, kinds, chance)
-        right = truth == 1
-        second[right] = self._rows[self._beside(places, chance)][right]
+        kinds = rng.integers(len(self.settings.negatives), size=len(places))
+        second = self.negatives.draw(first, kinds, rng)
+        positive = labels == 1
+        second[positive] = self._rows[self._same_group(places, rng)][positive]
         return (
             self.contexts.batch(first),
             self.replies.batch(first),
             self.contexts.batch(second),
             self.replies.batch(second),
-            torch.from_numpy(truth),
+            torch.from_numpy(labels),
         )
 
-    def _beside(self, places: Ints, chance: np.random.Generator) -> Ints:
-        """Another place of the same group."""
+    def _same_group(self, places: Ints, rng: np.random.Generator) -> Ints:
+        """Draw another place of the same group."""
         starts, sizes = self._starts[places], self._sizes[places]
-        moved: Ints = starts + (places - starts + 1 + chance.integers(sizes - 1)) % sizes
+        moved: Ints = starts + (places - starts + 1 + rng.integers(sizes - 1)) % sizes
         return moved
 
 
-def rating_loss(model: nn.Module, batch: Batch) -> tuple[Tensor, float]:
-    """Cross entropy of both triplets."""
-    *texts, truth = batch
+def rater_loss(model: nn.Module, batch: Batch) -> tuple[Tensor, float]:
+    """Return the cross entropy of both triplets."""
+    *texts, labels = batch
     both = torch.cat(model(*texts))
-    loss = nn.functional.cross_entropy(both, torch.cat([truth, truth]), reduction="sum")
+    loss = nn.functional.cross_entropy(both, torch.cat([labels, labels]), reduction="sum")
     return loss, float(len(both))

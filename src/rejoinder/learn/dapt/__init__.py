@@ -1,9 +1,9 @@
-"""Domain-adaptive pre-training: an encoder goes on learning, on the dialogues at hand.
+"""Domain-adaptive pre-training: continue the masked language modelling of an encoder on dialogues.
 
 Gururangan et al. (2020), "Don't Stop Pretraining: Adapt Language Models to Domains and Tasks",
-found that models do better in a domain if they first go on guessing hidden words in its texts;
-Tsuta et al. (2023, § 5.3) do so with BERT on Twitter dialogues before they retrieve and rate with
-it. A text is an utterance with its response, joined as the model joins two sentences.
+found that encoders improve in a domain after further pre-training on its texts; Tsuta et al. (2023,
+§ 5.3) do so with BERT on Twitter dialogues before they retrieve and rate with it. A text is an
+utterance with its response, joined as the model joins two sentences.
 """
 
 from __future__ import annotations
@@ -19,159 +19,170 @@ import numpy as np
 import torch
 
 from rejoinder.encode.cache import open_cache
-from rejoinder.encode.transformer.find import DEFAULT_MODEL, find_folder
-from rejoinder.encode.transformer.folder import ModelFolder
-from rejoinder.encode.transformer.network import load
-from rejoinder.errors import UsageError
+from rejoinder.encode.transformer.find_model import DEFAULT_MODEL, find_model_folder
+from rejoinder.encode.transformer.model_folder import ModelFolder
+from rejoinder.encode.transformer.transformers_network import load_model
+from rejoinder.files.output import whole_folder
+from rejoinder.files.paths import check_new_folder, file_digest, work_folder
 from rejoinder.learn.batches import LengthBatches
-from rejoinder.learn.dapt.batches import MaskedPairs
+from rejoinder.learn.dapt.batches import MaskedBatches
 from rejoinder.learn.dapt.masking import Vocabulary
-from rejoinder.learn.dapt.model import MaskedModel, find_head, guessing_loss
-from rejoinder.learn.dapt.output import KIND, is_ours, write_encoder
-from rejoinder.learn.dapt.tokens import Sequences, open_tokenizer, tokenize, vocabulary
-from rejoinder.learn.folder import check_new_folder, whole_folder
-from rejoinder.learn.pairs import read_material
-from rejoinder.learn.progress import Progress
-from rejoinder.learn.settings import Training
-from rejoinder.learn.team import open_team
-from rejoinder.learn.training import VALIDATION, Outcome, train
+from rejoinder.learn.dapt.model import MaskedLanguageModel, load_head, masked_loss
+from rejoinder.learn.dapt.output import KIND, is_adapted_encoder, write_encoder
+from rejoinder.learn.dapt.tokens import TokenizedPairs, open_tokenizer, read_vocabulary, tokenize
+from rejoinder.learn.distributed import open_process_group
+from rejoinder.learn.progress import TrainingProgress
+from rejoinder.learn.settings import TrainingSettings, check_settings
+from rejoinder.learn.training import VALIDATION, TrainingResult, train
+from rejoinder.learn.training_data import read_training_data
 from rejoinder.version import __version__
 
-SHORTEST = 8
-"""Tokens that a pair must be allowed: three of them are special."""
+MIN_MAX_TOKENS = 8
+"""Smallest max_tokens: three tokens of a pair are special."""
+MAX_VALIDATION_PAIRS = 1000
+"""More pairs would make validation slower, but hardly more exact."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adaptation:
-    """What to adapt, and how."""
+class DaptSettings:
+    """Settings of domain-adaptive pre-training."""
 
-    training: Training
+    training: TrainingSettings
     model: str = DEFAULT_MODEL
-    mask: float = 0.15
-    """Share of the tokens that are hidden."""
-    whole_words: bool = False
-    """Hide all pieces of a word together; only for languages that put spaces between words."""
+    mask_probability: float = 0.15
+    """Share of the tokens that are masked."""
+    whole_word_mask: bool = False
+    """Mask all subwords of a word together; only for languages with spaces between words."""
     batch_tokens: int = 2048
-    """Tokens of a batch, padding included."""
-    longest: int = 128
-    """Tokens of a pair; what is longer is cut."""
-    sample: int | None = None
-    """Train on so many pairs, drawn at random."""
+    """Tokens per batch, padding included."""
+    max_tokens: int = 128
+    """Tokens per pair; longer pairs are cut."""
+    max_pairs: int | None = None
+    """Train on this many pairs, drawn at random."""
 
     def __post_init__(self) -> None:
-        checks = [
-            (not 0 < self.mask < 1, f"mask is a share between 0 and 1, not {self.mask}"),
+        share, pairs = self.mask_probability, self.max_pairs
+        check_settings(
+            (not 0 < share < 1, f"mask_probability must be between 0 and 1, not {share}"),
             (self.batch_tokens < 1, f"batch_tokens must be above 0, not {self.batch_tokens}"),
-            (self.longest < SHORTEST, f"longest must be {SHORTEST} or more, not {self.longest}"),
-            (self.sample is not None and self.sample < 1, "sample must be above 0"),
-        ]
-        if problems := [message for wrong, message in checks if wrong]:
-            raise UsageError(*problems)
+            (
+                self.max_tokens < MIN_MAX_TOKENS,
+                f"max_tokens must be {MIN_MAX_TOKENS} or more, not {self.max_tokens}",
+            ),
+            (pairs is not None and pairs < 1, f"max_pairs must be above 0, not {pairs}"),
+        )
 
-    def plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         own = {name: value for name, value in asdict(self).items() if name != "training"}
-        return {**own, **self.training.plain()}
+        return {**own, **self.training.to_dict()}
 
 
 @dataclass(frozen=True)
-class Adapted:
-    """What came out; ``manifest`` is that of the folder."""
+class AdaptResult:
+    """The manifest of the adapted encoder's folder, and the training result."""
 
     manifest: dict[str, Any]
-    outcome: Outcome
+    training: TrainingResult
 
 
 def adapt(
     pairs: Path,
     output: Path,
-    settings: Adaptation,
-    on_progress: Callable[[Progress], None] | None = None,
-) -> Adapted:
+    settings: DaptSettings,
+    on_progress: Callable[[TrainingProgress], None] | None = None,
+) -> AdaptResult:
     """Write an adapted encoder to the folder ``output``, whole or not at all.
 
-    A run that was interrupted and is repeated goes on: its state stands in a hidden folder
-    beside the output until that is done.
+    An interrupted run resumes when it is repeated: its checkpoints are in a hidden folder beside
+    the output until that is complete.
     """
-    check_new_folder(output, may_replace=is_ours)
-    folder = ModelFolder(settings.model, find_folder(settings.model))
-    digest = folder.digest(open_cache())
+    check_new_folder(output, may_replace=is_adapted_encoder)
+    folder = ModelFolder(settings.model, find_model_folder(settings.model))
+    model_digest = folder.digest(open_cache())
     tokenizer = open_tokenizer(folder)
-    material = read_material(pairs, sample=settings.sample, seed=settings.training.seed)
+    data = read_training_data(
+        pairs,
+        max_pairs=settings.max_pairs,
+        max_validation_pairs=MAX_VALIDATION_PAIRS,
+        seed=settings.training.seed,
+        whole_dialogues=False,
+    )
+    data_digest = file_digest(pairs).hex()
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(settings.training.seed)
-        model = MaskedModel(load(folder, folder.layers))
-    head = find_head(model, folder)
-    words = vocabulary(tokenizer, len(model.table))
-    longest = min(settings.longest, folder.longest)
-    training = _source(tokenize(tokenizer, material.training, longest), words, settings)
-    held_out = tokenize(tokenizer, material.validation, longest)
-    validation = _source(held_out, words, settings, fixed=True)
-    work = output.with_name(f".{output.name}.work")
-    with open_team() as team:
-        outcome = train(
+        model = MaskedLanguageModel(load_model(folder, folder.layers))
+    head = load_head(model, folder)
+    vocabulary = read_vocabulary(tokenizer, len(model.embeddings))
+    max_tokens = min(settings.max_tokens, folder.max_tokens)
+    training = _batches(tokenize(tokenizer, data.training, max_tokens), vocabulary, settings)
+    held_out = tokenize(tokenizer, data.validation, max_tokens)
+    validation = _batches(held_out, vocabulary, settings, fixed=True)
+    work = work_folder(output)
+    with open_process_group() as group:
+        result = train(
             model,
-            guessing_loss,
+            masked_loss,
             training,
             settings.training,
             work,
             validation=validation,
             identity={
                 "rejoinder": __version__,
-                "pairs": material.digest,
-                "model": digest,
-                "settings": settings.plain(),
+                "pairs": data_digest,
+                "model": model_digest,
+                "settings": settings.to_dict(),
             },
             on_progress=on_progress,
-            team=team,
+            group=group,
         )
-        unigram = _unigram_loss(training.sequences, validation)
+        unigram = _unigram_loss(training.pairs, validation)
         manifest = {
             "kind": KIND,
             "rejoinder": __version__,
-            "model": {"name": settings.model, "digest": digest},
+            "model": {"name": settings.model, "digest": model_digest},
             "data": {
                 "file": pairs.name,
-                "digest": material.digest,
-                "split_by": material.split_by,
-                **material.counts,
-                "train_tokens": len(training.sequences.ids),
-                "cut": training.sequences.cut,
+                "digest": data_digest,
+                "split_by": data.split_by,
+                **data.counts,
+                "train_tokens": len(training.pairs.ids),
+                "truncated": training.pairs.truncated,
             },
-            "settings": {**settings.plain(), "longest": longest},
-            "result": _result(outcome, head, unigram),
+            "settings": {**settings.to_dict(), "max_tokens": max_tokens},
+            "result": _summary(result, head, unigram),
         }
-        if team.first:
+        if group.is_main_process:
             with whole_folder(output) as filling:
                 write_encoder(filling, folder, model, manifest)
             shutil.rmtree(work, ignore_errors=True)
-        team.wait()
-    return Adapted(manifest, outcome)
+        group.barrier()
+    return AdaptResult(manifest, result)
 
 
-def _source(
-    sequences: Sequences, words: Vocabulary, settings: Adaptation, *, fixed: bool = False
-) -> MaskedPairs:
-    return MaskedPairs(
-        sequences,
-        words,
-        LengthBatches(sequences.lengths, settings.batch_tokens),
-        settings.mask,
-        settings.whole_words,
+def _batches(
+    pairs: TokenizedPairs, vocabulary: Vocabulary, settings: DaptSettings, *, fixed: bool = False
+) -> MaskedBatches:
+    return MaskedBatches(
+        pairs,
+        vocabulary,
+        LengthBatches(pairs.lengths, settings.batch_tokens),
+        settings.mask_probability,
+        settings.whole_word_mask,
         fixed,
     )
 
 
-def _unigram_loss(training: Sequences, validation: MaskedPairs) -> float:
-    """Of guessing every hidden token by how often it stands in the training pairs (plus one)."""
-    counts = np.bincount(training.ids, minlength=validation.words.size) + 1.0
-    counts[validation.words.special] = 0.0
+def _unigram_loss(training: TokenizedPairs, validation: MaskedBatches) -> float:
+    """Return the loss of predicting masked tokens by their frequency in training (plus one)."""
+    counts = np.bincount(training.ids, minlength=validation.vocabulary.size) + 1.0
+    counts[validation.vocabulary.special] = 0.0
     steps = range(validation.steps(*VALIDATION))
-    truth = np.concatenate([validation.batch(*VALIDATION, k).truth.numpy() for k in steps])
-    return float(-np.log(counts[truth] / counts.sum()).mean())
+    targets = np.concatenate([validation.batch(*VALIDATION, k).targets.numpy() for k in steps])
+    return float(-np.log(counts[targets] / counts.sum()).mean())
 
 
-def _result(outcome: Outcome, head: str, unigram: float) -> dict[str, Any]:
-    before, after = outcome.first_loss, outcome.best_loss
+def _summary(result: TrainingResult, head: str, unigram: float) -> dict[str, Any]:
+    before, after = result.first_loss, result.best_loss
     assert before is not None
     assert after is not None
     return {
@@ -181,10 +192,10 @@ def _result(outcome: Outcome, head: str, unigram: float) -> dict[str, Any]:
         "perplexity_before": _perplexity(before),
         "perplexity_after": _perplexity(after),
         "perplexity_unigram": _perplexity(unigram),
-        "steps": outcome.steps,
-        "best_step": outcome.best_step,
-        "out_of_patience": outcome.out_of_patience,
-        "history": outcome.history,
+        "steps": result.steps,
+        "best_step": result.best_step,
+        "stopped_early": result.stopped_early,
+        "history": result.history,
     }
 
 

@@ -1,4 +1,4 @@
-"""Batches of pairs with hidden tokens."""
+"""Batches of pairs with masked tokens."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rejoinder.learn.batches import LengthBatches, Planned, generator
-from rejoinder.learn.dapt.masking import Marks, Vocabulary, choose, hide
-from rejoinder.learn.dapt.tokens import Sequences
+from rejoinder.learn.batches import LengthBatches, PlannedBatches, make_rng
+from rejoinder.learn.dapt.masking import Mask, Vocabulary, choose_tokens, mask_tokens
+from rejoinder.learn.dapt.tokens import TokenizedPairs
 
 
 @dataclass(frozen=True)
@@ -18,47 +18,48 @@ class MaskedBatch:
     """Rows padded to the longest."""
 
     ids: Tensor
-    """[rows, width]"""
-    attention: Tensor
-    types: Tensor
-    places: Tensor
-    """[m] where the hidden tokens stand, counted over the whole batch."""
-    truth: Tensor
-    """[m] what they were."""
+    """[rows, length]"""
+    attention_mask: Tensor
+    token_types: Tensor
+    positions: Tensor
+    """[m] positions of the masked tokens in the flattened batch."""
+    targets: Tensor
+    """[m] their original ids."""
 
     def to(self, device: torch.device) -> MaskedBatch:
-        parts = (self.ids, self.attention, self.types, self.places, self.truth)
+        parts = (self.ids, self.attention_mask, self.token_types, self.positions, self.targets)
         return MaskedBatch(*(part.to(device) for part in parts))
 
 
 @dataclass(frozen=True)
-class MaskedPairs(Planned):
-    """A source of batches: new ones in each epoch, or (``fixed``) the same rows in order."""
+class MaskedBatches(PlannedBatches):
+    """Batches that are masked anew in each epoch, or (``fixed``) always the same."""
 
-    sequences: Sequences
-    words: Vocabulary
+    pairs: TokenizedPairs
+    vocabulary: Vocabulary
     plan: LengthBatches
-    share: float
-    """Of the tokens, which are hidden."""
-    whole_words: bool = False
+    mask_probability: float
+    whole_word_mask: bool = False
     fixed: bool = False
 
     def batch(self, seed: int, epoch: int, step: int) -> MaskedBatch:
         rows = self.batches(seed, epoch)[step]
-        starts, ends = self.sequences.starts[rows], self.sequences.starts[rows + 1]
-        there: Marks = np.arange((ends - starts).max()) < (ends - starts)[:, None]
+        starts, ends = self.pairs.starts[rows], self.pairs.starts[rows + 1]
+        is_token: Mask = np.arange((ends - starts).max()) < (ends - starts)[:, None]
         places = np.concatenate([np.arange(a, b) for a, b in zip(starts, ends, strict=True)])
-        ids = np.full(there.shape, self.words.padding, np.int64)
-        types = np.zeros(there.shape, np.int64)
-        ids[there], types[there] = self.sequences.ids[places], self.sequences.types[places]
-        chance = generator(seed, epoch, step)
-        free = there & ~self.words.special[ids]
-        inside = self.words.inside[ids] if self.whole_words else np.zeros_like(free)
-        chosen = choose(free, inside, self.share, chance)
+        ids = np.full(is_token.shape, self.vocabulary.padding, np.int64)
+        types = np.zeros(is_token.shape, np.int64)
+        ids[is_token], types[is_token] = self.pairs.ids[places], self.pairs.token_types[places]
+        rng = make_rng(seed, epoch, step)
+        maskable = is_token & ~self.vocabulary.special[ids]
+        continues = np.zeros_like(maskable)
+        if self.whole_word_mask:
+            continues = self.vocabulary.continues_word[ids]
+        chosen = choose_tokens(maskable, continues, self.mask_probability, rng)
         return MaskedBatch(
-            ids=torch.from_numpy(hide(ids, chosen, self.words, chance)),
-            attention=torch.from_numpy(there.astype(np.int64)),
-            types=torch.from_numpy(types),
-            places=torch.from_numpy(np.flatnonzero(chosen)),
-            truth=torch.from_numpy(ids[chosen]),
+            ids=torch.from_numpy(mask_tokens(ids, chosen, self.vocabulary, rng)),
+            attention_mask=torch.from_numpy(is_token.astype(np.int64)),
+            token_types=torch.from_numpy(types),
+            positions=torch.from_numpy(np.flatnonzero(chosen)),
+            targets=torch.from_numpy(ids[chosen]),
         )

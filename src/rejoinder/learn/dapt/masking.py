@@ -1,9 +1,11 @@
-"""Which tokens a masked language model must guess: drawn anew for every batch, from a seed.
+"""Which tokens a masked language model must predict: drawn anew for every batch, from a seed.
 
-As in BERT (Devlin et al., 2019), a share of the tokens of each row is chosen, at least one; of
-these, 80 % are replaced by the mask, 10 % by a random token, and 10 % stay as they are, so that
-the model must give every token a meaning that fits its place. Special tokens are never chosen.
-With ``whole_words``, a word is chosen with all its pieces: guessing "##ing" after "walk" is easy.
+As in BERT (Devlin et al. 2019), a share of the tokens of each row is chosen, at least one; of
+these, 80 % are replaced by the mask token, 10 % by a random token, and 10 % are kept, so that the
+model must represent every token in its context. Special tokens are never chosen. With whole-word
+masking, all subwords of a word are chosen together: predicting "##ing" after "walk" is easy.
+
+MASKING_LIBRARY_NOTE
 """
 
 from __future__ import annotations
@@ -14,55 +16,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ids = NDArray[np.int64]
-Marks = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
 
-REPLACED, RANDOM = 0.8, 0.1
+MASK_SHARE, RANDOM_SHARE = 0.8, 0.1
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What masking must know of a tokenizer."""
+    """What masking needs to know about a tokenizer."""
 
     mask: int
     padding: int
-    special: Marks
-    """[size] tokens that are no part of a text: never chosen, never put in."""
-    inside: Marks
-    """[size] tokens that go on with the word before them."""
+    special: Mask
+    """[size] special tokens: never masked, never inserted."""
+    continues_word: Mask
+    """[size] subwords that continue the word before them."""
 
     @property
     def size(self) -> int:
         return len(self.special)
 
 
-def choose(free: Marks, inside: Marks, share: float, chance: np.random.Generator) -> Marks:
-    """[rows, width] the tokens to be guessed: a share of the ``free`` ones, at least one a row.
+def choose_tokens(
+    maskable: Mask, continues: Mask, probability: float, rng: np.random.Generator
+) -> Mask:
+    """[rows, length] choose a share of the maskable tokens to predict, at least one per row.
 
-    A token that is ``inside`` a word shares the fate of the word's first one; then a few more
-    than the share may be chosen, since words are not cut.
+    A subword that ``continues`` a word is chosen with the word's first subword; then slightly more
+    than the share may be chosen, because words are not split.
     """
-    rows, width = free.shape
-    inside = inside & free
-    inside[:, 0] = False
-    inside[:, 1:] &= free[:, :-1]  # a text may begin with a piece that usually goes on
-    first = np.maximum.accumulate(np.where(inside, 0, np.arange(width)), axis=1)
-    drawn = np.where(free, chance.random((rows, width)), 2.0)  # what is not free comes last
+    rows, length = maskable.shape
+    continues = continues & maskable
+    continues[:, 0] = False
+    continues[:, 1:] &= maskable[:, :-1]  # a text may begin with such a subword
+    first = np.maximum.accumulate(np.where(continues, 0, np.arange(length)), axis=1)
+    drawn = np.where(maskable, rng.random((rows, length)), 2.0)  # others come last
     drawn = np.take_along_axis(drawn, first, axis=1)
     order = np.argsort(drawn, axis=1, kind="stable")
     rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.broadcast_to(np.arange(width), (rows, width)), axis=1)
-    wanted = np.maximum(1, np.rint(share * free.sum(axis=1)))
-    chosen = np.take_along_axis(rank, first, axis=1) < wanted[:, None]
-    marks: Marks = chosen & free
-    return marks
+    np.put_along_axis(rank, order, np.broadcast_to(np.arange(length), (rows, length)), axis=1)
+    count = np.maximum(1, np.rint(probability * maskable.sum(axis=1)))
+    chosen = np.take_along_axis(rank, first, axis=1) < count[:, None]
+    mask: Mask = chosen & maskable
+    return mask
 
 
-def hide(ids: Ids, chosen: Marks, words: Vocabulary, chance: np.random.Generator) -> Ids:
-    """The tokens with the chosen ones hidden."""
-    hidden = ids.copy()
-    fate = chance.random(ids.shape)
-    ordinary = np.flatnonzero(~words.special)
-    hidden[chosen & (fate < REPLACED)] = words.mask
-    swapped = chosen & (fate >= REPLACED) & (fate < REPLACED + RANDOM)
-    hidden[swapped] = chance.choice(ordinary, int(swapped.sum()))
-    return hidden
+def mask_tokens(ids: Ids, chosen: Mask, vocabulary: Vocabulary, rng: np.random.Generator) -> Ids:
+    """Return the ids with the chosen tokens masked, replaced or kept."""
+    masked = ids.copy()
+    drawn = rng.random(ids.shape)
+    ordinary = np.flatnonzero(~vocabulary.special)
+    masked[chosen & (drawn < MASK_SHARE)] = vocabulary.mask
+    replaced = chosen & (drawn >= MASK_SHARE) & (drawn < MASK_SHARE + RANDOM_SHARE)
+    masked[replaced] = rng.choice(ordinary, int(replaced.sum()))
+    return masked

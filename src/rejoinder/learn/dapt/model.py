@@ -1,4 +1,4 @@
-"""A masked language model: an encoder, and a head that guesses what was hidden from it."""
+"""A masked language model: an encoder with a head that predicts masked tokens."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rejoinder.encode.transformer.folder import ModelFolder
-from rejoinder.learn.checkpoint import fill, read, write
+from rejoinder.encode.transformer.model_folder import ModelFolder
+from rejoinder.encode.transformer.tokenizer import explain_failure
+from rejoinder.files.paths import is_file
+from rejoinder.learn.checkpoint import load_weights, read_checkpoint, write_checkpoint
 from rejoinder.learn.dapt.batches import MaskedBatch
 
 HEAD = "mlm-head.safetensors"
@@ -22,106 +24,117 @@ _NAMES = {
     "lm_head.layer_norm.": "norm.",
     "lm_head.bias": "bias",
 }
-"""What BERT and RoBERTa call the parts of their heads, and we of ours."""
+"""Names of the parts of the head in BERT and RoBERTa, and here."""
 
 
-class Head(nn.Module):
-    """BERT's: a dense layer, the activation, a norm; then the embeddings of the input, again.
+class MaskedHead(nn.Module):
+    """BERT's head: dense layer, activation, layer norm, then the input embeddings as decoder.
 
-    Since the decoder is tied to the embeddings and adds only a bias for each token, the head has
-    few weights of its own.
+    Because the decoder is tied to the embeddings and adds only a bias per token, the head has few
+    weights of its own.
     """
 
     def __init__(
-        self, hidden: int, embedding: int, words: int, activation: str, epsilon: float
+        self,
+        hidden_size: int,
+        embedding_size: int,
+        vocab_size: int,
+        activation: str,
+        layer_norm_eps: float,
     ) -> None:
         super().__init__()
         from transformers.activations import ACT2FN
 
-        self.dense = nn.Linear(hidden, embedding)
+        self.dense = nn.Linear(hidden_size, embedding_size)
         self.activation = ACT2FN[activation]
-        self.norm = nn.LayerNorm(embedding, eps=epsilon)
-        self.bias = nn.Parameter(torch.zeros(words))
+        self.norm = nn.LayerNorm(embedding_size, eps=layer_norm_eps)
+        self.bias = nn.Parameter(torch.zeros(vocab_size))
 
-    def forward(self, vectors: Tensor, table: Tensor) -> Tensor:
-        """[n, hidden] vectors, [words, d] embeddings → [n, words] scores"""
-        found: Tensor = self.norm(self.activation(self.dense(vectors)))
-        return nn.functional.linear(found, table, self.bias)
+    def forward(self, vectors: Tensor, embeddings: Tensor) -> Tensor:
+        """[n, hidden_size] vectors, [vocab_size, d] embeddings → [n, vocab_size] logits"""
+        transformed: Tensor = self.norm(self.activation(self.dense(vectors)))
+        return nn.functional.linear(transformed, embeddings, self.bias)
 
 
-class MaskedModel(nn.Module):
-    """An encoder of transformers with such a head."""
+class MaskedLanguageModel(nn.Module):
+    """An encoder of transformers with such a head.
+
+    ``AutoModelForMaskedLM`` computes logits for all tokens; here they are computed for the masked
+    ones only, which are 15 %: MLM_MEASURE
+    """
 
     def __init__(self, encoder: Any) -> None:
         super().__init__()
         config = encoder.config
         self.encoder = encoder
-        self._typed = getattr(config, "type_vocab_size", 0) > 1
-        words, embedding = self.table.shape
-        self.head = Head(
+        self._has_token_types = getattr(config, "type_vocab_size", 0) > 1
+        vocab_size, embedding_size = self.embeddings.shape
+        self.head = MaskedHead(
             config.hidden_size,
-            embedding,
-            words,
+            embedding_size,
+            vocab_size,
             str(getattr(config, "hidden_act", None) or getattr(config, "activation", "gelu")),
             getattr(config, "layer_norm_eps", 1e-12),
         )
         nn.init.normal_(self.head.dense.weight, std=getattr(config, "initializer_range", 0.02))
         nn.init.zeros_(self.head.dense.bias)
-        for name, weight in encoder.named_parameters():
-            if "pooler" in name:  # makes one vector of a text, and has no part in guessing
-                weight.requires_grad_(False)
+        for name, parameter in encoder.named_parameters():
+            if "pooler" in name:  # not used for predicting tokens
+                parameter.requires_grad_(False)
 
     @property
-    def table(self) -> Tensor:
-        """[words, d] the embeddings of the input."""
+    def embeddings(self) -> Tensor:
+        """[vocab_size, d] the input embeddings."""
         weight: Tensor = self.encoder.get_input_embeddings().weight
         return weight
 
     def forward(self, batch: MaskedBatch) -> Tensor:
-        """[m, words] scores for the hidden tokens only: the others need none."""
-        extra = {"token_type_ids": batch.types} if self._typed else {}
-        found = self.encoder(input_ids=batch.ids, attention_mask=batch.attention, **extra)
-        scores: Tensor = self.head(found[0].flatten(0, 1)[batch.places], self.table)
-        return scores
+        """[m, vocab_size] logits of the masked tokens."""
+        extra = {"token_type_ids": batch.token_types} if self._has_token_types else {}
+        output = self.encoder(input_ids=batch.ids, attention_mask=batch.attention_mask, **extra)
+        logits: Tensor = self.head(output[0].flatten(0, 1)[batch.positions], self.embeddings)
+        return logits
 
 
-def guessing_loss(model: nn.Module, batch: MaskedBatch) -> tuple[Tensor, float]:
-    """Cross entropy, summed over the hidden tokens, and how many they are."""
-    loss = nn.functional.cross_entropy(model(batch), batch.truth, reduction="sum")
-    return loss, float(len(batch.truth))
+def masked_loss(model: nn.Module, batch: MaskedBatch) -> tuple[Tensor, float]:
+    """Return the cross entropy summed over the masked tokens, and their number."""
+    loss = nn.functional.cross_entropy(model(batch), batch.targets, reduction="sum")
+    return loss, float(len(batch.targets))
 
 
-def find_head(model: MaskedModel, folder: ModelFolder) -> str:
-    """Give the model the head that its folder has, if any.
+def load_head(model: MaskedLanguageModel, folder: ModelFolder) -> str:
+    """Load the head that the model's folder has, if any.
 
-    Returns where it is from: ``adapted`` (we put it there), ``model``, or ``fresh``.
+    Returns its origin: ``adapted`` (by an earlier adaptation), ``model``, or ``fresh``.
     """
     path = folder.path / HEAD
-    if path.is_file():
-        tensors, _ = read(path)
-        fill(model.head, tensors, path)
+    if is_file(path):
+        tensors, _ = read_checkpoint(path)
+        load_weights(model.head, tensors, path)
         return "adapted"
     tensors = {}
     for path in folder.weights:
         if path.suffix == ".safetensors":
-            tensors |= _head_in(path)
+            with explain_failure(path, "the weights can't be read", folder.name):
+                tensors |= _head_tensors(path)
     if tensors.keys() != model.head.state_dict().keys():
         return "fresh"
-    fill(model.head, tensors, folder.path)
+    load_weights(model.head, tensors, folder.path)
     return "model"
 
 
-def save_head(folder: Path, model: MaskedModel) -> None:
-    write(folder / HEAD, model.head.state_dict(), {"part": "head of a masked language model"})
+def save_head(folder: Path, model: MaskedLanguageModel) -> None:
+    metadata = {"part": "head of a masked language model"}
+    write_checkpoint(folder / HEAD, model.head.state_dict(), metadata)
 
 
-def _head_in(path: Path) -> dict[str, Tensor]:
+def _head_tensors(path: Path) -> dict[str, Tensor]:
     from safetensors import safe_open
 
-    found = {}
+    tensors = {}
     with safe_open(str(path), framework="pt") as file:
         for name in file.keys():  # noqa: SIM118
             for theirs, ours in _NAMES.items():
                 if name.startswith(theirs):
-                    found[ours + name.removeprefix(theirs)] = file.get_tensor(name).float()
-    return found
+                    tensors[ours + name.removeprefix(theirs)] = file.get_tensor(name).float()
+    return tensors

@@ -1,1 +1,1 @@
-"""The networks of the papers, and their cheap forms over frozen sentence vectors."""
+"""The networks of the papers, and cheaper ones over frozen sentence vectors."""

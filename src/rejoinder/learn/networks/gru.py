@@ -1,4 +1,4 @@
-"""A text → one vector: the last states of a bidirectional GRU (RUBER § 3.2, υBLEU § 4.2)."""
+"""Sentence encoder: the last states of a bidirectional GRU (RUBER § 3.2, υBLEU § 4.2)."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 PAD = 0
-"""The number that fills up short rows; no piece has it."""
+"""Padding id; no subword has it."""
 
 
 class SentenceGru(nn.Module):
     """Embedding and one Bi-GRU layer, shared by all texts that a network reads."""
 
-    def __init__(self, pieces: int, embedding: int, hidden: int) -> None:
+    def __init__(self, vocab_size: int, embedding_size: int, hidden_size: int) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(pieces, embedding, padding_idx=PAD)
-        self.gru = nn.GRU(embedding, hidden, batch_first=True, bidirectional=True)
-        self.width = 2 * hidden
+        self.embedding = nn.Embedding(vocab_size, embedding_size, padding_idx=PAD)
+        self.gru = nn.GRU(embedding_size, hidden_size, batch_first=True, bidirectional=True)
+        self.output_size = 2 * hidden_size
 
     def forward(self, ids: Tensor) -> Tensor:
-        """[n, length] piece numbers, filled up with PAD → [n, 2 · hidden].
+        """[n, length] subword ids, padded with PAD → [n, 2 · hidden_size].
 
-        Rows are packed, so what stands behind a row's end does not reach its vector.
+        Rows are packed, so that padding does not change the vector.
         """
         lengths = (ids != PAD).sum(1).clamp(min=1).cpu()
         packed = pack_padded_sequence(

@@ -1,9 +1,9 @@
-"""Does a reply fit its context? No reference is read (RUBER § 3.2).
+"""Networks of the unreferenced scorer: does a reply fit its context (RUBER § 3.2)?
 
     s_U = sigmoid(MLP([q; qᵀ M r; r]))
 
-with q and r the vectors of query and reply, and a hidden layer with tanh. Trained without a
-label: the true reply must score higher than a reply from elsewhere, by a margin Δ.
+where q and r are the vectors of query and reply, and the MLP has one hidden layer with tanh.
+Trained without labels: the true reply must score higher than another reply, by a margin Δ.
 """
 
 from __future__ import annotations
@@ -14,56 +14,55 @@ import torch
 from torch import Tensor, nn
 
 from rejoinder.learn.checkpoint import Model
+from rejoinder.learn.networks.ensemble import EnsembleMember
 from rejoinder.learn.networks.gru import SentenceGru
-from rejoinder.learn.networks.panel import Member
 
-TYPICAL = 0.1
-"""Cosine of how a reply and what it answers are written, about."""
+TYPICAL_OVERLAP = 0.1
+"""Typical cosine of the character n-grams of a turn and its reply."""
 
 
-class Quadratic(nn.Module):
-    """The feature qᵀ M r. M starts as the identity, so that it begins as a scalar product,
-    scaled as products of vectors with independent entries of variance 1 need it."""
+class Bilinear(nn.Module):
+    """The feature qᵀ M r. M starts as the identity, so that the feature starts as a dot product,
+    scaled for vectors with independent entries of variance 1."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__()
-        self.matrix = nn.Parameter(torch.eye(width) / width**0.5)
+        self.matrix = nn.Parameter(torch.eye(size) / size**0.5)
 
     def forward(self, query: Tensor, reply: Tensor) -> Tensor:
-        """[n, width] and [m, width] → [m, 1], where m is n or a multiple of it; or the other way
-        round. The fewer are multiplied by M."""
+        """[n, size] and [m, size] → [m, 1], where m is n or a multiple of it; or the reverse. The
+        smaller side is multiplied by M."""
         if len(query) <= len(reply):
-            return (repeated(query @ self.matrix, reply) * reply).sum(1, keepdim=True)
-        return (repeated(reply @ self.matrix.T, query) * query).sum(1, keepdim=True)
+            return (repeat_rows(query @ self.matrix, reply) * reply).sum(1, keepdim=True)
+        return (repeat_rows(reply @ self.matrix.T, query) * query).sum(1, keepdim=True)
 
 
 class Perceptron(nn.Module):
-    """Features → one score before the sigmoid: a hidden layer with tanh."""
+    """Features → logits, with one hidden layer with tanh."""
 
-    def __init__(self, features: int, wide: int, dropout: float) -> None:
+    def __init__(self, features: int, hidden_size: int, dropout: float) -> None:
         super().__init__()
-        self.hidden = nn.Linear(features, wide)
+        self.hidden = nn.Linear(features, hidden_size)
         self.dropout = nn.Dropout(dropout)
-        self.output = nn.Linear(wide, 1)
+        self.output = nn.Linear(hidden_size, 1)
 
     def forward(self, *parts: Tensor) -> Tensor:
-        """[m, …] features side by side → [m]; the rows of a part may be fewer, as ``repeated`` has
-        it.
+        """[m, …] parts of the features → [m]; a part may have fewer rows, as in ``repeat_rows``.
 
-        Parts are not put together: then what is the same for all replies of a context is
-        multiplied once, and no gradient is made for what was not learnt.
+        Parts are not concatenated: so what all replies to a context share is multiplied once, and
+        no gradient is computed for inputs.
         """
-        most = max(parts, key=len)
+        longest = max(parts, key=len)
         weights = torch.split(self.hidden.weight, [part.shape[1] for part in parts], dim=1)
         hidden: Tensor = self.hidden.bias
         for part, weight in zip(parts, weights, strict=True):
-            hidden = hidden + repeated(nn.functional.linear(part, weight), most)
-        scores: Tensor = self.output(self.dropout(torch.tanh(hidden)))
-        return scores.squeeze(1)
+            hidden = hidden + repeat_rows(nn.functional.linear(part, weight), longest)
+        logits: Tensor = self.output(self.dropout(torch.tanh(hidden)))
+        return logits.squeeze(1)
 
 
-def repeated(contexts: Tensor, replies: Tensor) -> Tensor:
-    """A row of the contexts for each reply, of which each context has the same number."""
+def repeat_rows(contexts: Tensor, replies: Tensor) -> Tensor:
+    """Repeat each context for its replies; all contexts have the same number of replies."""
     times = len(replies) // max(1, len(contexts))
     return contexts if times == 1 else contexts.repeat_interleave(times, dim=0)
 
@@ -72,146 +71,158 @@ class GruScorer(Model):
     """RUBER's network."""
 
     def __init__(
-        self, pieces: int, embedding: int, hidden: int, wide: int, dropout: float = 0.0
+        self,
+        vocab_size: int,
+        embedding_size: int,
+        hidden_size: int,
+        mlp_size: int,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.config: dict[str, Any] = {
-            "pieces": pieces, "embedding": embedding, "hidden": hidden, "wide": wide,
-            "dropout": dropout,
+            "vocab_size": vocab_size, "embedding_size": embedding_size,
+            "hidden_size": hidden_size, "mlp_size": mlp_size, "dropout": dropout,
         }  # fmt: skip
-        self.read = SentenceGru(pieces, embedding, hidden)
-        self.quadratic = Quadratic(self.read.width)
-        self.judge = Perceptron(2 * self.read.width + 1, wide, dropout)
+        self.sentence = SentenceGru(vocab_size, embedding_size, hidden_size)
+        self.bilinear = Bilinear(self.sentence.output_size)
+        self.mlp = Perceptron(2 * self.sentence.output_size + 1, mlp_size, dropout)
 
     def forward(self, contexts: Tensor, replies: Tensor) -> Tensor:
-        """Piece numbers → [replies] scores before the sigmoid."""
-        query, reply = repeated(self.read(contexts), replies), self.read(replies)
-        features = torch.cat([query, self.quadratic(query, reply), reply], dim=1)
-        scores: Tensor = self.judge(features)
-        return scores
+        """Subword ids → [replies] logits."""
+        query, reply = repeat_rows(self.sentence(contexts), replies), self.sentence(replies)
+        features = torch.cat([query, self.bilinear(query, reply), reply], dim=1)
+        logits: Tensor = self.mlp(features)
+        return logits
 
 
-class Compared(NamedTuple):
-    """What vectors tell of m replies to n contexts."""
+class ScorerFeatures(NamedTuple):
+    """Features of m replies to n contexts."""
 
     reply: Tensor
     """[m, dimensions]"""
     views: list[tuple[Tensor, Tensor, Tensor]]
-    """The view itself, [n, dimensions], and its products with the reply and differences from it,
-    [m, dimensions]"""
-    asking: Tensor | None
-    """[m, …] as ``who_asks`` has it"""
-    alike: Tensor | None
-    """[m, views] as ``written_alike`` has it"""
+    """For each view, its vector [n, dimensions], and its product with and absolute difference from
+    the reply [m, dimensions]"""
+    questions: Tensor | None
+    """[m, …] see ``question_features``"""
+    overlap: Tensor | None
+    """[m, views] see ``ngram_overlap``"""
 
 
-class VectorScorer(Member):
-    """The cheap form: frozen sentence vectors of several views of the context (its last turn and
-    the one before it, or its last two turns …) and of the reply.
+class VectorScorer(EnsembleMember):
+    """A scorer over frozen sentence vectors of the reply and of several views of the context (its
+    last turn and the one before it, or its last two turns …).
 
-    A hidden layer can't multiply, so products and differences stand beside the vectors, and
-    each view has a quadratic feature. Vectors have length 1, and their entries are about
-    1/√d: they are brought to the size that layers expect.
+    A hidden layer can't multiply, so products and differences are added to the vectors, and each
+    view has a bilinear feature. Vectors have length 1, and entries of about 1/√d: they are scaled
+    to the size that layers expect.
 
-    Behind a vector may stand whether the text ``asks`` something (see ``who_asks``).
-
-    Behind that may stand how the texts are written (``spelling`` places): of that, only what
-    reply and view share is read, and it also goes straight to the outcome.
+    After the vector, an input may have whether the text is a question (``question_feature``), and
+    after that hashed character n-grams (``char_ngram_buckets``): of these, only the overlap of
+    reply and view is used, which is also added to the logit directly.
     """
 
     def __init__(
         self,
         dimensions: int,
         views: int,
-        wide: int,
+        hidden_size: int,
         dropout: float = 0.0,
-        spelling: int = 0,
-        asks: bool = False,
-        sentence: int | None = None,
+        char_ngram_buckets: int = 0,
+        question_feature: bool = False,
+        sentence_dimensions: int | None = None,
     ) -> None:
-        """``sentence`` is how many of the dimensions tell what a text is about, if not all."""
+        """``sentence_dimensions`` of the vector are the sentence vector (default: all)."""
         super().__init__()
         self.config: dict[str, Any] = {
-            "dimensions": dimensions, "views": views, "wide": wide, "dropout": dropout,
-            "spelling": spelling, "asks": asks, "sentence": sentence,
+            "dimensions": dimensions, "views": views, "hidden_size": hidden_size,
+            "dropout": dropout, "char_ngram_buckets": char_ngram_buckets,
+            "question_feature": question_feature, "sentence_dimensions": sentence_dimensions,
         }  # fmt: skip
         self.dimensions = dimensions
-        self.sentence = dimensions if sentence is None else sentence
+        self.sentence_dimensions = (
+            dimensions if sentence_dimensions is None else sentence_dimensions
+        )
         self.scale = dimensions**0.5
-        self.quadratic = nn.ModuleList(Quadratic(dimensions) for _ in range(views))
-        shared = views if spelling else 0
-        signed = signed_features(dimensions) if asks else 0
-        features = (3 * views + 1) * dimensions + views + signed + shared
-        self.judge = Perceptron(features, wide, dropout)
-        self.glance = nn.Linear(shared, 1, bias=False) if shared else None
-        if self.glance is not None:
-            nn.init.zeros_(self.glance.weight)  # few steps can't undo what chance has set
+        self.bilinear = nn.ModuleList(Bilinear(dimensions) for _ in range(views))
+        overlaps = views if char_ngram_buckets else 0
+        questions = num_question_features(dimensions) if question_feature else 0
+        features = (3 * views + 1) * dimensions + views + questions + overlaps
+        self.mlp = Perceptron(features, hidden_size, dropout)
+        self.shortcut = nn.Linear(overlaps, 1, bias=False) if overlaps else None
+        if self.shortcut is not None:
+            nn.init.zeros_(self.shortcut.weight)  # few steps could not undo random weights
 
-    def compared(self, contexts: Tensor, replies: Tensor) -> Compared:
+    def extract_features(self, contexts: Tensor, replies: Tensor) -> ScorerFeatures:
         """[n, views, dimensions] and [m, dimensions], where m is n or a multiple of it."""
         size = self.dimensions
         reply = replies[:, :size] * self.scale
         views = []
         for view in contexts[..., :size].unbind(dim=1):
             query = view * self.scale
-            beside = repeated(query, reply)
-            views.append((query, beside * reply, (beside - reply).abs()))
-        asking = alike = None
-        if self.config["asks"]:
+            repeated = repeat_rows(query, reply)
+            views.append((query, repeated * reply, (repeated - reply).abs()))
+        questions = overlap = None
+        if self.config["question_feature"]:
             size += 1
-            asking = who_asks(
-                repeated(contexts[:, 0, :size], replies), replies[:, :size], self.scale
+            questions = question_features(
+                repeat_rows(contexts[:, 0, :size], replies), replies[:, :size], self.scale
             )
-        if self.glance is not None:
-            alike = written_alike(repeated(contexts[..., size:], replies), replies[:, size:])
-        return Compared(reply, views, asking, alike)
+        if self.shortcut is not None:
+            overlap = ngram_overlap(repeat_rows(contexts[..., size:], replies), replies[:, size:])
+        return ScorerFeatures(reply, views, questions, overlap)
 
-    def judged(self, compared: Compared) -> Tensor:
-        """[m] scores before the sigmoid."""
-        scores: Tensor = self.judge(*self.features(compared))
-        if self.glance is None:
-            return scores
-        glance: Tensor = self.glance(compared.alike).squeeze(1)
-        return scores + glance
+    def predict(self, features: ScorerFeatures) -> Tensor:
+        """[m] logits."""
+        logits: Tensor = self.mlp(*self.mlp_inputs(features))
+        if self.shortcut is None:
+            return logits
+        direct: Tensor = self.shortcut(features.overlap).squeeze(1)
+        return logits + direct
 
-    def closeness(self, contexts: Tensor, replies: Tensor) -> Tensor:
-        """[m] what is known without learning: how near the view is that is nearest. A turn that
-        is not there has no direction, and is neither near nor far; with none at all it is 0."""
-        views = contexts[..., : self.sentence]
-        there = repeated(views.any(dim=2), replies)
-        near = torch.einsum("nvd,nd->nv", repeated(views, replies), replies[:, : self.sentence])
-        best = near.masked_fill(~there, -torch.inf).amax(dim=1)
-        return best.masked_fill(~there.any(dim=1), 0.0)
+    def max_cosine(self, contexts: Tensor, replies: Tensor) -> Tensor:
+        """[m] cosine of the reply and the nearest view. Missing turns (zero vectors) are left out;
+        a context without turns has 0."""
+        views = contexts[..., : self.sentence_dimensions]
+        present = repeat_rows(views.any(dim=2), replies)
+        cosines = torch.einsum(
+            "nvd,nd->nv", repeat_rows(views, replies), replies[:, : self.sentence_dimensions]
+        )
+        best = cosines.masked_fill(~present, -torch.inf).amax(dim=1)
+        return best.masked_fill(~present.any(dim=1), 0.0)
 
-    def features(self, compared: Compared) -> list[Tensor]:
-        """What the hidden layer reads: parts of [m, …], or [n, …] for all replies of a context."""
-        parts = [compared.reply]
-        for view, quadratic in zip(compared.views, self.quadratic, strict=True):
-            parts += [*view, quadratic(view[0], compared.reply)]
-        return parts + [part for part in (compared.asking, compared.alike) if part is not None]
+    def mlp_inputs(self, features: ScorerFeatures) -> list[Tensor]:
+        """Return the inputs of the hidden layer: [m, …], or [n, …] for all replies to a context."""
+        parts = [features.reply]
+        for view, bilinear in zip(features.views, self.bilinear, strict=True):
+            parts += [*view, bilinear(view[0], features.reply)]
+        return parts + [part for part in (features.questions, features.overlap) if part is not None]
 
 
-def who_asks(turns: Tensor, replies: Tensor, scale: float) -> Tensor:
-    """[n, d + 1] twice, vectors with 1 or -1 behind them → [n, …] what turn and reply tell in view
-    of which of them asks something.
+def question_features(turns: Tensor, replies: Tensor, scale: float) -> Tensor:
+    """[n, d + 1] twice, vectors followed by 1 (question) or -1 → [n, …] features of turn and reply
+    that depend on which of them is a question.
 
-    A question wants an answer, and what a sentence is about hardly tells that it is one: so
-    vectors are read with the sign of the turn, or of the reply.
+    A question wants an answer, and a sentence vector hardly tells questions apart: so vectors are
+    multiplied by the sign of the turn, or of the reply.
     """
     turn, reply = turns[:, :-1] * scale, replies[:, :-1] * scale
-    asked, asks = turns[:, -1:], replies[:, -1:]
-    return torch.cat([asked, asks, asked * reply, asked * turn * reply, asks * turn], dim=1)
+    turn_sign, reply_sign = turns[:, -1:], replies[:, -1:]
+    return torch.cat(
+        [turn_sign, reply_sign, turn_sign * reply, turn_sign * turn * reply, reply_sign * turn],
+        dim=1,
+    )
 
 
-def signed_features(dimensions: int) -> int:
-    """How many ``who_asks`` gives."""
+def num_question_features(dimensions: int) -> int:
+    """Return the number of columns of ``question_features``."""
     return 3 * dimensions + 2
 
 
-def written_alike(others: Tensor, reply: Tensor) -> Tensor:
-    """[n, k, places] and [n, places] → [n, k] how much each of the others is written like the
-    reply; what is typical has about the size of 1."""
-    return torch.einsum("nkp,np->nk", others, reply) / TYPICAL
+def ngram_overlap(others: Tensor, reply: Tensor) -> Tensor:
+    """[n, k, buckets] and [n, buckets] → [n, k] cosine of each of the others and the reply, scaled
+    so that a typical overlap is 1."""
+    return torch.einsum("nkp,np->nk", others, reply) / TYPICAL_OVERLAP
 
 
 def margin_loss(good: Tensor, bad: Tensor, margin: float) -> Tensor:
@@ -225,7 +236,7 @@ def margin_loss(good: Tensor, bad: Tensor, margin: float) -> Tensor:
 
 
 def logistic_loss(good: Tensor, bad: Tensor) -> Tensor:
-    """[n], [n, k] → [n] -log σ(s(q, r)) - mean log σ(-s(q, r⁻)), of scores before the sigmoid.
+    """[n], [n, k] → [n] -log σ(s(q, r)) - mean log σ(-s(q, r⁻)), of logits.
 
     >>> logistic_loss(torch.tensor([0.0, 3.0]), torch.tensor([[0.0, 0.0], [-3.0, 0.0]]))
     tensor([1.3863, 0.4195])

@@ -1,4 +1,4 @@
-"""Figures on held-out dialogues: random replies are wrong ones, and the arithmetic is right."""
+"""ValidationSettings on held-out dialogues: random replies are wrong ones, and the arithmetic is right."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rejoinder.fitting.validation import RANDOM, TRUE, HeldOut
+from rejoinder.learn.training_data import Pairs, read_training_data
 
 from fitting.toy import dialogues, row, write
 from rejoinder.evaluator import open_evaluator
-from rejoinder.fitting.figures import RANDOM, TRUE, HeldOut
 from rejoinder.fitting.fit import Fitted
 from rejoinder.fitting.ranges import FEWEST, ranges
 from rejoinder.items import Item
-from rejoinder.learn.material import Examples, read_material
 
 
 @pytest.fixture
@@ -21,18 +21,18 @@ def held_out(tmp_path: Path) -> HeldOut:
     return HeldOut(examples(tmp_path), seed=2)
 
 
-def examples(tmp_path: Path) -> Examples:
+def examples(tmp_path: Path) -> Pairs:
     rows = dialogues(30)
     # what is said twice is no wrong reply to itself
     rows += [
         row(f"x{n}", [], f"is it number {n} here", "We like the SOUP!", f"x{n}") for n in (1, 2)
     ]
-    return read_material(write(tmp_path / "p.parquet", rows), held_out=0.9).validation
+    return read_training_data(write(tmp_path / "p.parquet", rows), validation_share=0.9).validation
 
 
 def test_random_replies_answer_something_else(held_out: HeldOut) -> None:
     rows = held_out.some(1000, 1)
-    groups, said = held_out.examples.groups, held_out.examples.said
+    groups, said = held_out.examples.utterance_ids, held_out.examples.response_ids
     others = held_out.others(rows, 9, 2)
     assert others.shape == (len(rows), 9)
     for at, wrong in zip(rows.tolist(), others.tolist(), strict=True):
@@ -45,12 +45,12 @@ def test_random_replies_answer_something_else(held_out: HeldOut) -> None:
 
 def test_there_may_be_fewer_replies_than_wanted(tmp_path: Path) -> None:
     rows = [row(f"d{n}", [], f"what is this {n}", f"answer {n % 3}", f"u{n}") for n in range(9)]
-    material = read_material(write(tmp_path / "p.parquet", rows), held_out=0.9)
-    held_out = HeldOut(material.validation, 0)
+    data = read_training_data(write(tmp_path / "p.parquet", rows), validation_share=0.9)
+    held_out = HeldOut(data.validation, 0)
     # of three different answers one is the true one
     assert held_out.others(held_out.some(99, 1), 9, 2).shape[1] <= 2
     same = [{**each, "response": "always the same"} for each in rows]
-    alike = read_material(write(tmp_path / "q.parquet", same), held_out=0.9).validation
+    alike = read_training_data(write(tmp_path / "q.parquet", same), validation_share=0.9).validation
     held_out = HeldOut(alike, 0)
     assert held_out.others(held_out.some(99, 1), 9, 2).shape[1] == 0
     assert {item.system for item in held_out.items(99)} == {TRUE}
@@ -79,8 +79,8 @@ def test_the_figures_are_those_of_the_evaluator(fitted: Fitted, pairs: Path) -> 
     """Recall, measured once more from its definition."""
     manifest = fitted.manifest
     evaluator = open_evaluator(fitted.folder)
-    material = read_material(pairs, held_out=0.1, most_held_out=200)
-    held_out = HeldOut(material.validation, seed=3)
+    data = read_training_data(pairs, validation_share=0.1, max_validation_pairs=200)
+    held_out = HeldOut(data.validation, seed=3)
     rows = held_out.some(1000, 1)
     first = 0.0
     for at, wrong in zip(rows.tolist(), held_out.others(rows, 9, 2).tolist(), strict=True):

@@ -54,3 +54,12 @@ def test_documented_options_exist() -> None:
     for page in [*pages(), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
         named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page.read_text("utf-8")))
         assert named <= known, page.name
+
+
+def test_modules_on_the_architecture_page_exist() -> None:
+    source = ROOT / "src" / "rejoinder"
+    text = (DOCS / "architecture.md").read_text("utf-8")
+    named = re.findall(r"`((?:[a-z_]+/)*[a-z_0-9]+(?:\.py|\.toml|/))`", text)
+    assert len(named) > 50
+    for name in named:
+        assert (source / name).exists() or (ROOT / name).exists(), name

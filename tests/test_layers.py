@@ -28,7 +28,7 @@ LAYERS = [
     {"fitting", "reporting", "recipe"},
     {"inputs"},
     {"verbs"},
-    {"cli"},
+    {"cli", "pytest_plugin"},
     {"__main__"},
 ]
 

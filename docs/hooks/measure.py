@@ -1,11 +1,11 @@
-"""How metrics agree with people, measured: writes measured.json beside this file.
+"""Measure how well metrics agree with people, and write measured.json beside this file.
 
     REJOINDER_DATA=… python docs/hooks/measure.py
 
 Every item metric that needs no evaluator, with its defaults, on the public sets with ratings; those
 that need weights on the good and the adversarially wrong replies of DailyDialog++ dev. The pages of
-the metrics show what stands in the file. Metrics that ask an evaluator are measured in the
-evaluator study, whose table the pages quote. A few minutes on one core, most of it the encoder.
+the metrics show these figures. Metrics that need an evaluator are measured in the evaluator study,
+whose table the pages quote. Takes a few minutes on one core, most of it for the encoder.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ SCORED = {
     )
 }
 MORE = ("bleu(n=2)", "bertscore(part=p)")
-"""Settings that the studies compare with, beside the defaults."""
+"""Settings used in the studies, in addition to the defaults."""
 
 
 def specs() -> tuple[list[str], list[str]]:
-    """Those that read references as they are, and those that read weights."""
+    """Return the specs of metrics without weights, and of those with weights."""
     plain, weighted = list(MORE), ["am"]
     for name in METRICS.builtin:
         cls = METRICS.find(name)
         if issubclass(cls, ItemMetric) and "evaluator" not in cls.needs:
             (weighted if "weights" in cls.needs else plain).append(name)
-    # without an evaluator it reads the weights of the file, and is delta-bleu or bertscore
+    # without an evaluator these are delta-bleu and bertscore over the weights of the file
     return plain, [spec for spec in weighted if spec not in ("vbleu", "vbertscore")]
 
 
@@ -70,7 +70,7 @@ def measure(name: str, export: Iterable[str], metrics: list[str]) -> list[dict[s
 
 
 def _short(value: Any) -> Any:
-    """Four decimals are more than any of these sets can tell."""
+    """Round to four decimals, more than these sets can resolve."""
     if isinstance(value, list):
         return [_short(each) for each in value]
     return round(value, 4) if isinstance(value, float) else value

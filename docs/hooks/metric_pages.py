@@ -1,9 +1,8 @@
-"""A page for each metric of the registry, and the list of them, as Markdown.
+"""Generate a page for each metric of the registry, and an overview, as Markdown.
 
-Formula, citation and choices are the docstring's, parameters the dataclass's, so that a page can't
-say anything else than the program does. When to use a metric stands in uses.toml. What was measured
-is read from measured.json (measure.py makes it) and, for metrics that ask an evaluator, quoted from
-the table of the evaluator study.
+Formula, citation and options come from the docstring, parameters from the dataclass, so that pages
+and program agree. uses.toml says when to use a metric. Figures come from measured.json (written by
+measure.py) and, for metrics that need an evaluator, from the table of the evaluator study.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ NEEDS = {
 
 
 def names() -> list[str]:
-    """The metrics that Rejoinder brings; those of other packages have pages of their own."""
+    """Return the built-in metrics; those of other packages are documented there."""
     return list(METRICS.builtin)
 
 
@@ -44,9 +43,9 @@ def page(name: str) -> str:
         [
             f"# {name}",
             *definition(cls),
-            f"**Needs** {_needs(cls)}. **Judges** "
+            f"**Needs** {_needs(cls)}. **Scores** "
             + ("several replies together." if issubclass(cls, SetMetric) else "each reply.")
-            + " Works that are named: [literature](../literature.md).",
+            + " Cited works: [literature](../literature.md).",
             "## When to use it",
             uses()[name]["use"].strip(),
             "## Parameters",
@@ -59,7 +58,7 @@ def page(name: str) -> str:
 
 
 def overview() -> str:
-    """All metrics in one table."""
+    """Return a table of all metrics."""
     rows = ["| metric | what | needs |", "|---|---|---|"]
     for name in names():
         cls = METRICS.find(name)
@@ -68,7 +67,7 @@ def overview() -> str:
         [
             "# All metrics",
             "",
-            "Made from the registry, as `rejoinder ls` is. Which one to take:"
+            "Generated from the registry, like the output of `rejoinder ls`. Which one to take:"
             " [choosing a metric](../choosing.md).",
             "",
             *rows,
@@ -83,7 +82,7 @@ def uses() -> dict[str, dict[str, str]]:
 
 
 def definition(cls: type[Metric]) -> list[str]:
-    """The docstring of the metric's file, as Markdown: its examples become blocks of code."""
+    """Return the docstring of the metric's file as Markdown, with examples as code blocks."""
     text = inspect.getdoc(sys.modules[cls.__module__]) or ""
     text = re.sub(r"\bdocs/([\w-]+)\.md", r"[\1](../\1.md)", text)
     text = re.sub(r"``([^`]+)``", r"`\1`", text)
@@ -114,7 +113,7 @@ def _parameters(metric: Metric) -> str:
 
 
 def measured(name: str) -> str:
-    """What is known of the metric's agreement with people; that nothing is, if so."""
+    """Return the figures of the metric's agreement with people, or why there are none."""
     told = [*_from_file(name), *_from_study(name)]
     return "\n\n".join(told) if told else uses()[name].get("unmeasured", "Not measured.").strip()
 
@@ -152,7 +151,7 @@ def _from_file(name: str) -> Iterator[str]:
 
 
 def _from_study(name: str) -> Iterator[str]:
-    """The rows of the study's table that are of this metric, as they stand there."""
+    """Yield the rows of the study's table for this metric."""
     head, rows = study_table()
     found = [row for spec, row in rows if spec.name == name]
     if not found or "evaluator" not in parameters(METRICS.find(name)):
@@ -185,5 +184,5 @@ def _interval(row: dict[str, Any], key: str) -> str:
 
 
 def _number(value: float, digits: int = 3) -> str:
-    """As papers print correlations: .317, -.05."""
+    """Format a number as papers print correlations: .317, -.05."""
     return f"{value:.{digits}f}".replace("0.", ".", 1)

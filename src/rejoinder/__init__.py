@@ -1,4 +1,11 @@
-"""Rejoinder tells how good a chatbot's replies are when many different replies would be right."""
+"""Rejoinder evaluates chatbot replies for which many different answers would be right.
+
+items = rejoinder.load("items.jsonl")
+result = rejoinder.score(items, ["bleu(n=2)", "rouge-l"])
+result["bleu(n=2)"].values          # a number for each item, NaN where unscored
+result["bleu(n=2)"].corpus          # the value of all replies together, by system
+result.frame()                      # a row for each item, a column for each metric
+"""
 
 from __future__ import annotations
 
@@ -7,59 +14,191 @@ from typing import TYPE_CHECKING, Any
 from rejoinder.version import __version__
 
 if TYPE_CHECKING:
-    from rejoinder.io import read_items
+    from rejoinder.files.item_file import read_items
     from rejoinder.items import Item, Reference
-    from rejoinder.verbs import (
-        Agreement,
-        Evaluator,
-        Items,
-        Rankings,
-        Results,
-        Scores,
-        SetResults,
-        compare,
-        diversity,
-        fit,
-        load,
-        meta,
-        score,
-        score_one,
-    )
-    from rejoinder.verbs import meta as agreement
+    from rejoinder.metrics.diversity.distinct import Distinct
+    from rejoinder.metrics.diversity.entropy import Entropy
+    from rejoinder.metrics.diversity.recall import Recall
+    from rejoinder.metrics.diversity.self_bleu import SelfBleu
+    from rejoinder.metrics.embedding.average import EmbeddingAverage
+    from rejoinder.metrics.embedding.bertscore import BertScore
+    from rejoinder.metrics.embedding.extrema import VectorExtrema
+    from rejoinder.metrics.embedding.greedy import GreedyMatching
+    from rejoinder.metrics.embedding.pool import VectorPool
+    from rejoinder.metrics.embedding.sentence import SentenceCosine
+    from rejoinder.metrics.evaluator.expanded import Expanded
+    from rejoinder.metrics.evaluator.rating import Rating
+    from rejoinder.metrics.evaluator.rejoinder import Rejoinder
+    from rejoinder.metrics.evaluator.ruber import Ruber
+    from rejoinder.metrics.evaluator.unreferenced import Unreferenced
+    from rejoinder.metrics.evaluator.vbertscore import VBertScore
+    from rejoinder.metrics.evaluator.vbleu import VBleu
+    from rejoinder.metrics.evaluator.vcosine import VCosine
+    from rejoinder.metrics.overlap.bleu import Bleu
+    from rejoinder.metrics.overlap.chrf import Chrf
+    from rejoinder.metrics.overlap.delta_bleu import DeltaBleu
+    from rejoinder.metrics.overlap.meteor import Meteor
+    from rejoinder.metrics.overlap.ribes import Ribes
+    from rejoinder.metrics.overlap.rouge_l import RougeL
+    from rejoinder.metrics.overlap.wer import Wer
+    from rejoinder.metrics.regression.am import Am
+    from rejoinder.metrics.regression.svr import Svr
+    from rejoinder.metrics.regression.ws import Ws
+    from rejoinder.verbs import datasets, pairs, train
+    from rejoinder.verbs.compare import CompareResult, compare
+    from rejoinder.verbs.contexts import contexts
+    from rejoinder.verbs.corpus import CorpusResult, corpus
+    from rejoinder.verbs.demo import demo
+    from rejoinder.verbs.evaluator import Evaluator
+    from rejoinder.verbs.expand import ExpandResult, expand
+    from rejoinder.verbs.explain import explain
+    from rejoinder.verbs.fit import fit
+    from rejoinder.verbs.index import index
+    from rejoinder.verbs.items import DiversityResult, Items, diversity, load
+    from rejoinder.verbs.join import join
+    from rejoinder.verbs.ls import ls
+    from rejoinder.verbs.meta import MetaResult, meta
+    from rejoinder.verbs.reply import ReplyResult, reply
+    from rejoinder.verbs.report import ReportResult, report
+    from rejoinder.verbs.run import run
+    from rejoinder.verbs.sample import sample
+    from rejoinder.verbs.score import MetricScores, ScoreResult, score, score_one
+    from rejoinder.verbs.show import show
 
 __all__ = [
-    "Agreement",
+    "Am",
+    "BertScore",
+    "Bleu",
+    "Chrf",
+    "CompareResult",
+    "CorpusResult",
+    "DeltaBleu",
+    "Distinct",
+    "DiversityResult",
+    "EmbeddingAverage",
+    "Entropy",
     "Evaluator",
+    "ExpandResult",
+    "Expanded",
+    "GreedyMatching",
     "Item",
     "Items",
-    "Rankings",
+    "MetaResult",
+    "Meteor",
+    "MetricScores",
+    "Rating",
+    "Recall",
     "Reference",
-    "Results",
-    "Scores",
-    "SetResults",
+    "Rejoinder",
+    "ReplyResult",
+    "ReportResult",
+    "Ribes",
+    "RougeL",
+    "Ruber",
+    "ScoreResult",
+    "SelfBleu",
+    "SentenceCosine",
+    "Svr",
+    "Unreferenced",
+    "VBertScore",
+    "VBleu",
+    "VCosine",
+    "VectorExtrema",
+    "VectorPool",
+    "Wer",
+    "Ws",
     "__version__",
-    "agreement",
     "compare",
+    "contexts",
+    "corpus",
+    "datasets",
+    "demo",
     "diversity",
+    "expand",
+    "explain",
     "fit",
+    "index",
+    "join",
     "load",
+    "ls",
     "meta",
+    "pairs",
     "read_items",
+    "reply",
+    "report",
+    "run",
+    "sample",
     "score",
     "score_one",
+    "show",
+    "train",
 ]
 
-_HOMES = {"Item": "items", "Reference": "items", "read_items": "io"}
+_HOMES = {
+    "files.item_file": ("read_items",),
+    "items": ("Item", "Reference"),
+    "metrics.diversity.distinct": ("Distinct",),
+    "metrics.diversity.entropy": ("Entropy",),
+    "metrics.diversity.recall": ("Recall",),
+    "metrics.diversity.self_bleu": ("SelfBleu",),
+    "metrics.embedding.average": ("EmbeddingAverage",),
+    "metrics.embedding.bertscore": ("BertScore",),
+    "metrics.embedding.extrema": ("VectorExtrema",),
+    "metrics.embedding.greedy": ("GreedyMatching",),
+    "metrics.embedding.pool": ("VectorPool",),
+    "metrics.embedding.sentence": ("SentenceCosine",),
+    "metrics.evaluator.expanded": ("Expanded",),
+    "metrics.evaluator.rating": ("Rating",),
+    "metrics.evaluator.rejoinder": ("Rejoinder",),
+    "metrics.evaluator.ruber": ("Ruber",),
+    "metrics.evaluator.unreferenced": ("Unreferenced",),
+    "metrics.evaluator.vbertscore": ("VBertScore",),
+    "metrics.evaluator.vbleu": ("VBleu",),
+    "metrics.evaluator.vcosine": ("VCosine",),
+    "metrics.overlap.bleu": ("Bleu",),
+    "metrics.overlap.chrf": ("Chrf",),
+    "metrics.overlap.delta_bleu": ("DeltaBleu",),
+    "metrics.overlap.meteor": ("Meteor",),
+    "metrics.overlap.ribes": ("Ribes",),
+    "metrics.overlap.rouge_l": ("RougeL",),
+    "metrics.overlap.wer": ("Wer",),
+    "metrics.regression.am": ("Am",),
+    "metrics.regression.svr": ("Svr",),
+    "metrics.regression.ws": ("Ws",),
+    "verbs.compare": ("CompareResult", "compare"),
+    "verbs.contexts": ("contexts",),
+    "verbs.corpus": ("CorpusResult", "corpus"),
+    "verbs.demo": ("demo",),
+    "verbs.evaluator": ("Evaluator",),
+    "verbs.expand": ("ExpandResult", "expand"),
+    "verbs.explain": ("explain",),
+    "verbs.fit": ("fit",),
+    "verbs.index": ("index",),
+    "verbs.items": ("DiversityResult", "Items", "diversity", "load"),
+    "verbs.join": ("join",),
+    "verbs.ls": ("ls",),
+    "verbs.meta": ("MetaResult", "meta"),
+    "verbs.reply": ("ReplyResult", "reply"),
+    "verbs.report": ("ReportResult", "report"),
+    "verbs.run": ("run",),
+    "verbs.sample": ("sample",),
+    "verbs.score": ("MetricScores", "ScoreResult", "score", "score_one"),
+    "verbs.show": ("show",),
+}
+"""Module → names of the package that it defines."""
+_NAMESPACES = ("datasets", "pairs", "train")
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Load the API when it is first used: ``rejoinder --help`` needs none of it."""
-    if name not in __all__:
-        raise AttributeError(f"module 'rejoinder' has no attribute '{name}'")
+    """Import a name when it is first used, so that ``rejoinder --help`` imports none of them."""
     import importlib
 
-    home = importlib.import_module(f"rejoinder.{_HOMES.get(name, 'verbs')}")
-    return getattr(home, "meta" if name == "agreement" else name)
+    if name in _NAMESPACES:
+        return importlib.import_module(f"rejoinder.verbs.{name}")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'rejoinder' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"rejoinder.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

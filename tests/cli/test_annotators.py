@@ -48,7 +48,7 @@ def write(path: Path, records: list[dict[str, object]]) -> None:
 ASKED = ("meta", "items.jsonl", "scores.jsonl", "--resamples", "200")
 
 
-def test_listed_left_out_and_better(run: Run, folder: Path) -> None:
+def test_dropping_unreliable_annotators_raises_correlations(run: Run, folder: Path) -> None:
     listed = json.loads(run(*ASKED, "--json").stdout)
     people = listed["annotators"]
     assert [bad["name"] for bad in people["bad"]] == ["careless"]
@@ -56,7 +56,7 @@ def test_listed_left_out_and_better(run: Run, folder: Path) -> None:
     assert "results" not in people["before"]
     given = {who["name"]: who["ratings"] for who in people["before"]["annotators"]}
     assert given == {"ann": 120, "bob": 120, "cy": 120, "careless": 120, "once": 1}
-    found = json.loads(run(*ASKED, "--drop-bad", "--json").stdout)
+    found = json.loads(run(*ASKED, "--drop-unreliable", "--json").stdout)
     people = found["annotators"]
     assert people["dropped"] == ["careless"]
     # what stood there without the options is what was before
@@ -70,11 +70,11 @@ def test_listed_left_out_and_better(run: Run, folder: Path) -> None:
     assert alone[0]["reason"].startswith("kappa with the others is")
 
 
-def test_tables(run: Run, folder: Path) -> None:
+def test_tables_before_and_after_dropping_annotators(run: Run, folder: Path) -> None:
     done = run(*ASKED)
-    assert b"1 annotator is bad: --drop-bad leaves out who is" in done.stderr
+    assert b"1 annotator is bad: --drop-unreliable leaves out who is" in done.stderr
     assert b"before and after" not in done.stdout
-    done = run(*ASKED, "--drop-bad")
+    done = run(*ASKED, "--drop-unreliable")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.decode().splitlines()
     assert max(map(len, lines)) <= 80
@@ -87,9 +87,9 @@ def test_tables(run: Run, folder: Path) -> None:
 
 
 def test_names_are_checked_and_may_be_unknown(run: Run, folder: Path) -> None:
-    done = run(*ASKED, "--drop-annotator", "carless", "--least-kappa", "2", "--svg", "no.svg")
+    done = run(*ASKED, "--drop-annotator", "carless", "--min-kappa", "2", "--svg", "no.svg")
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"--least-kappa must be from -1 to 1, got 2" in done.stderr
+    assert b"--min-kappa must be from -1 to 1, got 2" in done.stderr
     assert b"--svg draws what --curve finds: add --curve" in done.stderr
     assert not (folder / "no.svg").exists()
     done = run(*ASKED, "--drop-annotator", "carless")
@@ -97,8 +97,8 @@ def test_names_are_checked_and_may_be_unknown(run: Run, folder: Path) -> None:
     done = run(*ASKED, "--distractor", "plant")
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"--distractor plant: no reply is of this system: " in done.stderr
-    done = run(*ASKED, "--drop-bad", "--least-kappa", "-1", "--most-distractor", "1")
-    assert b"no annotator is bad: --drop-bad leaves nobody out" in done.stderr
+    done = run(*ASKED, "--drop-unreliable", "--min-kappa", "-1", "--max-distractor", "1")
+    assert b"no annotator is bad: --drop-unreliable leaves nobody out" in done.stderr
     everyone = [f"--drop-annotator={name}" for name in ("ann", "bob", "cy", "careless", "once")]
     done = run(*ASKED, *everyone)
     assert done.returncode == 3
@@ -107,17 +107,17 @@ def test_names_are_checked_and_may_be_unknown(run: Run, folder: Path) -> None:
     numbers = [list(line["ratings"].values()) for line in lines]
     unnamed = [n if len(n) == 4 else n[0] for n in numbers]
     write(folder / "items.jsonl", [a | {"ratings": b} for a, b in zip(lines, unnamed, strict=True)])
-    done = run(*ASKED, "--drop-bad", "--json")
+    done = run(*ASKED, "--drop-unreliable", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["annotators"] is None
     assert b"annotators are unknown" not in run(*ASKED).stderr  # who did not ask need not know
-    done = run(*ASKED, "--drop-bad")
+    done = run(*ASKED, "--drop-unreliable")
     assert b"annotators are unknown: no rating names who gave it" in done.stderr
     done = run(*ASKED, "--drop-annotator", "ann")
     assert b"--drop-annotator ann: annotators are unknown" in done.stderr
 
 
-def test_systems(run: Run, folder: Path) -> None:
+def test_system_level_without_dropped_annotators(run: Run, folder: Path) -> None:
     lines = [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
     systems = [line | {"system": f"{line['system']}{n % 4}"} for n, line in enumerate(lines)]
     write(folder / "items.jsonl", systems)

@@ -19,13 +19,13 @@ BAD_LINES = {
     "broken JSON": (b'{"id": "b", \n', "broken JSON"),
     "missing field": (b'{"id": "b"}\n', "missing"),
     "wrong type": (b'{"id": "b", "response": ["x"]}\n', "expected text, got a list"),
-    "rating is text": (b'{"id": "b", "response": "x", "ratings": "5"}\n', "ratings: expected"),
+    "rating is text": (b'{"id": "b", "response": "x", "ratings": "five"}\n', "ratings: expected"),
     "NaN": (b'{"id": "b", "response": "x", "ratings": NaN}\n', "NaN"),
     "weight": (
         b'{"id": "b", "response": "x", "references": [{"text": "y", "weight": -2}]}\n',
         "from -1 to 1",
     ),
-    "duplicate id": (GOOD, "line 1 already"),
+    "duplicate id": (GOOD, "the id is in line 1, too"),
     "invalid UTF-8": (b'{"id": "b", "response": "\xc3("}\n', "not UTF-8"),
     "cut off": (b'{"id": "b", "respo', "ends in the middle of a line"),
     "50 MB line": (b'{"id": "b", "response": "' + b"y" * 50_000_000 + b'"}\n', "longer than 16 MB"),
@@ -108,7 +108,7 @@ def test_ids_of_two_files_must_match(run: Run, tmp_path: Path) -> None:
     assert done.returncode == 3
     assert done.stderr.decode() == (
         "rejoinder: scores.jsonl:1: the item 'z' is not in items.jsonl;"
-        " give the items that were scored\n"
+        " give the items file that was scored\n"
     )
 
 
@@ -123,15 +123,16 @@ def test_missing_extras_and_data_say_how_to_get_them(run: Run, tmp_path: Path) -
         "score", "items.jsonl", "-m", "bleu(tok=ja-mecab)", env={"PYTHONPATH": str(tmp_path)}
     )
     assert done.returncode == 4
-    assert b"pip install fugashi ipadic" in done.stderr
-    # of a package that nobody has spoken of
+    assert b"pip install 'rejoinder[ja]'" in done.stderr
+    # a package that the code imports without a check
     (tmp_path / "pyarrow").mkdir()
     missing = "raise ModuleNotFoundError('No module named pyarrow', name='pyarrow')"
     (tmp_path / "pyarrow" / "__init__.py").write_text(missing)
     arguments = ("expand", "items.jsonl", "--pool", "p.parquet", "-o", "out.jsonl")
     done = run(*arguments, env={"PYTHONPATH": str(tmp_path)})
     assert done.returncode == 4
-    assert done.stderr == b"rejoinder: this needs pyarrow: pip install pyarrow\n"
+    assert b"needs pyarrow, not installed; run: pip install" in done.stderr
+    assert done.stderr.count(b"\n") == 1
 
 
 def test_the_wrong_tokenizer_for_all_items_is_an_error(run: Run, tmp_path: Path) -> None:

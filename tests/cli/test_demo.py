@@ -144,7 +144,7 @@ def pairs(folder: Path) -> str:
 
 def test_contexts_are_drawn_from_one_split(run: Run, tmp_path: Path) -> None:
     name = pairs(tmp_path)
-    done = run("contexts", name, "-n", "3", "--words", "3", "-o", "human.jsonl")
+    done = run("contexts", name, "-n", "3", "--min-words", "3", "-o", "human.jsonl")
     assert done.returncode == 0, done.stderr
     assert b"3 of 5 test contexts and replies of 3 words or more" in done.stderr
     import rejoinder
@@ -159,7 +159,7 @@ def test_contexts_are_drawn_from_one_split(run: Run, tmp_path: Path) -> None:
         "human",
         context_id=f"dialogue-{number}"[:12] + "-1",
     )
-    run("contexts", name, "-n", "3", "--words", "3", "--as-references", "-o", "asked.jsonl")
+    run("contexts", name, "-n", "3", "--min-words", "3", "--as-references", "-o", "asked.jsonl")
     asked = [json.loads(line) for line in (tmp_path / "asked.jsonl").read_text().splitlines()]
     assert [a["references"][0]["text"] for a in asked] == [item.response for item in items]
     assert [a["context_id"] for a in asked] == [item.context_id for item in items]

@@ -32,7 +32,7 @@ def test_scores_and_reasons(run: Run, tmp_path: Path) -> None:
     # the references of item 2 lack a score, so item 1 finds none that it could learn from
     # but those that do have one
     for metric in (spec, "svr"):
-        reason = "a reference has no weight, which says how good it is"
+        reason = "a reference has no weight"
         assert found["2", metric]["value"] is None
         assert found["2", metric]["unscored"] == reason
 
@@ -53,4 +53,4 @@ def test_wrong_parameters(run: Run) -> None:
     done = run("score", "items.jsonl", "-m", "svr(share=some)", "-m", "am(d=distinct)")
     assert done.returncode == 2
     assert b"share=some is not one of auto, never, always" in done.stderr
-    assert b"judges sets of replies" in done.stderr
+    assert b"scores sets of replies" in done.stderr

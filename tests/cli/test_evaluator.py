@@ -19,7 +19,7 @@ from rejoinder.cli import main
 from rejoinder.cli.evaluator import read_twice
 from rejoinder.errors import DataError
 from rejoinder.evaluator import open_evaluator, write_manifest
-from rejoinder.io import JsonLines
+from rejoinder.files.jsonl import JsonLines
 from support import Run
 
 Start = Callable[..., tuple[int, str, str]]

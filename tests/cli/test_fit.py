@@ -44,7 +44,7 @@ def test_from_logs_to_scores(run: Run, tmp_path: Path) -> None:
     (tmp_path / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
     done = run(
         "fit", "log.txt", "--format", "dailydialog", "--preset", "tiny", "--seed", "1",
-        "--set", "figures.most=8", "--exclude", "items.jsonl", "--json", "-o", "evaluator/",
+        "--set", "validation.max_contexts=8", "--exclude", "items.jsonl", "--json", "-o", "evaluator/",
         env=ONE_THREAD,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
@@ -138,8 +138,12 @@ def test_two_processes(tmp_path: Path) -> None:
         (["bad.parquet"], 3, "bad.parquet: "),
         (["few.parquet"], 3, "too few"),
         (["log.tsv", "-f", "tsv"], 3, "log.tsv: no pair of utterance and response is left"),
-        (["few.parquet", "--set", "rater.form=vectors(often=0)"], 2, "often=0.0 is no share"),
-        (["few.parquet", "--set", "rater.form=vectors(spelling=a)"], 2, "spelling=a is not a"),
+        (["few.parquet", "--set", "rater.inputs=vectors(sif_a=0)"], 2, "sif_a=0.0 is no share"),
+        (
+            ["few.parquet", "--set", "rater.inputs=vectors(char_ngram_buckets=a)"],
+            2,
+            "char_ngram_buckets=a is not a",
+        ),
         (["few.parquet", "--preset", "huge"], 2, "unknown preset 'huge'"),
         (["few.parquet", "--language", "jp"], 2, "did you mean 'ja'"),
         (["few.parquet", "--set", "retrieval.q=3", "--set", "x"], 2, "--set x"),

@@ -106,4 +106,7 @@ def test_systems_that_do_not_differ_are_told(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "scores.jsonl", scores)
     done = run("meta", "items.jsonl", "scores.jsonl", "--level", "system")
     assert done.returncode == 0
-    assert b"m: no correlation: the systems' averages are all equal" in done.stderr
+    assert (
+        b"m: no correlation: all mean scores, or all mean ratings, of the systems are equal"
+        in done.stderr
+    )

@@ -15,11 +15,11 @@ from rejoinder.cli import main
         ('{"response": ""}', "expected a text in the field id"),
         ('{"id": ["x"], "response": ""}', "expected a text in the field id"),
         # names as they are read: a number, and a level that need not be said
-        ('{"id": 1, "response": ""}\n{"id": "1", "response": ""}', "'1' stands in"),
+        ('{"id": 1, "response": ""}\n{"id": "1", "response": ""}', "'1' is already in"),
         (
             '{"id": "1", "metric": "m", "value": 1}\n'
             '{"id": "1", "metric": "m", "value": 1, "level": "item"}',
-            "'1' stands in",
+            "'1' is already in",
         ),
     ],
 )

@@ -26,4 +26,4 @@ def test_texts_that_were_cut_are_counted(run: Run, verb: str) -> None:
     stdin = "\n".join(map(json.dumps, lines)).encode()
     done = run(verb, "-", "-m", "bertscore", stdin=stdin)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count(b"model minilm: 1 text was too long and cut") == 1
+    assert done.stderr.count(b"model minilm: 1 text was too long and truncated") == 1

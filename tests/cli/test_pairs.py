@@ -114,7 +114,7 @@ def test_a_plan_repeats_and_goes_to_stdout(run: Run, folder: Path) -> None:
     assert {"context", "response_a", "response_b"} <= set(first)
 
 
-def test_questions_are_dealt_out(run: Run, folder: Path) -> None:
+def test_questions_are_assigned_to_annotators(run: Run, folder: Path) -> None:
     names = ("--annotator", "ann", "--annotator", "bob", "--shared", "0.5")
     done = run("pairs", "plan", "candidates.jsonl", "-n", "8", *names, "-o", "p.jsonl", "--json")
     assert json.loads(done.stdout) == {
@@ -128,7 +128,7 @@ def test_questions_are_dealt_out(run: Run, folder: Path) -> None:
     assert given.count("ann") == given.count("bob") == 6
 
 
-def test_fewer_pairs_than_asked_for_are_said(run: Run, folder: Path) -> None:
+def test_a_plan_with_fewer_pairs_says_so(run: Run, folder: Path) -> None:
     write(folder / "two.jsonl", [item("1", 0), item("1", 1)])
     done = run("pairs", "plan", "two.jsonl", "-n", "5")
     assert len(done.stdout.splitlines()) == 1
@@ -162,7 +162,7 @@ def test_weights_for_delta_bleu(run: Run, folder: Path) -> None:
     assert all(json.loads(line)["value"] is not None for line in done.stdout.splitlines())
 
 
-def test_bad_annotators_are_listed_and_left_out(run: Run, folder: Path) -> None:
+def test_unreliable_annotators_are_listed_and_left_out(run: Run, folder: Path) -> None:
     write(folder / "a.jsonl", everything(judges(("ann", "bob", "cy", "coin"))))
     asked = ("pairs", "fit", "candidates.jsonl", "a.jsonl", "-o", "rated.jsonl")
     listed = run(*asked)
@@ -170,7 +170,7 @@ def test_bad_annotators_are_listed_and_left_out(run: Run, folder: Path) -> None:
     assert b"bad: preferred a distractor" in b" ".join(listed.stderr.split())
     assert b"without those left out" not in listed.stderr
     kept = (folder / "rated.jsonl").read_bytes()
-    found = json.loads(run(*asked, "--drop-bad", "--json").stdout)
+    found = json.loads(run(*asked, "--drop-unreliable", "--json").stdout)
     assert [bad["name"] for bad in found["bad"]] == ["coin"]
     assert found["before"]["kappa"] < found["after"]["kappa"]
     assert found["after"]["answers"] == 0.75 * found["answers"]
@@ -178,11 +178,11 @@ def test_bad_annotators_are_listed_and_left_out(run: Run, folder: Path) -> None:
     said = run(*asked, "--drop-annotator", "coin").stderr
     assert b"without those left out: 720 answers of 3 named annotators" in said
     # nobody is bad if the limits say so
-    lenient = ("--least-kappa", "-1", "--most-distractor", "1", "--json")
+    lenient = ("--min-kappa", "-1", "--max-distractor", "1", "--json")
     assert json.loads(run(*asked, *lenient).stdout)["bad"] == []
 
 
-def test_what_answers_leave_open_is_said(run: Run, folder: Path) -> None:
+def test_disconnected_candidates_and_circular_triads_are_reported(run: Run, folder: Path) -> None:
     circle = [answer("a", 0, 1), answer("a", 1, 2), answer("a", 2, 0)]
     apart = [answer("a", 5, 6), answer("b", 6, 7)]
     twice = [answer("a", 8, 9, "ann"), answer("b", 8, 9, "ann"), answer("tie", 9, 10, "bob")]
@@ -193,18 +193,18 @@ def test_what_answers_leave_open_is_said(run: Run, folder: Path) -> None:
     assert "23 of 32 candidates have no score: nobody compared them" in said
     assert "1 contexts fall into parts that no comparison connects" in said
     assert "2 candidates always won, or lost" in said
-    assert "1 of 1 triples go in a circle" in said
+    assert "1 of 1 triads go in a circle" in said
     assert "1 answers contradict an earlier one" in said
     lines = read(folder / "rated.jsonl")
     assert "ratings" not in lines[3]
     assert lines[8]["ratings"] == pytest.approx(0.5)
     strict = run("pairs", "fit", "candidates.jsonl", "a.jsonl", "-o", "no.jsonl", "--strict")
     assert strict.returncode == 3
-    assert b"a.jsonl:7: 'ann' answered otherwise in a.jsonl:6" in strict.stderr
+    assert b"a.jsonl:7: 'ann' gave another answer to this pair in a.jsonl:6" in strict.stderr
     assert not (folder / "no.jsonl").exists()
 
 
-def test_one_answer_of_an_annotator_is_said(run: Run, folder: Path) -> None:
+def test_an_annotator_with_one_answer_is_marked(run: Run, folder: Path) -> None:
     people = everything(judges(("ann", "bob")))
     write(folder / "a.jsonl", [*people, answer("b", 0, 1, "once")])
     done = run("pairs", "fit", "candidates.jsonl", "a.jsonl", "-o", "r.jsonl", "--per-annotator")
@@ -225,7 +225,7 @@ def test_curve(run: Run, folder: Path) -> None:
     asked = ("pairs", "curve", "candidates.jsonl", "a.jsonl", "--draws", "3")
     found = json.loads(run(*asked, "--json").stdout)["curve"]
     assert found[-1]["share"] == 1
-    assert found[-1]["inside"] == pytest.approx(1)
+    assert found[-1]["within"] == pytest.approx(1)
     assert found[-1]["between"] < 1
     table = run(*asked, "--svg", "curve.svg").stdout.decode()
     assert "100%" in table
@@ -250,8 +250,8 @@ def test_curve(run: Run, folder: Path) -> None:
         (["plan", "candidates.jsonl", "--share", ".1", "--again"], ["--again needs -n N"]),
         (["plan", "-", "-", "-n", "1", "--json"], ["only one input", "add -o FILE"]),
         (
-            ["fit", "candidates.jsonl", "a.jsonl", "--by", "bradly", "--least-kappa", "7"],
-            ["--by bradly: did you mean 'bradley-terry'?", "--least-kappa must be from -1 to 1"],
+            ["fit", "candidates.jsonl", "a.jsonl", "--by", "bradly", "--min-kappa", "7"],
+            ["--by bradly: did you mean 'bradley-terry'?", "--min-kappa must be from -1 to 1"],
         ),
         (["fit", "candidates.jsonl", "a.jsonl", "-o", "a.jsonl"], ["would overwrite the input"]),
         (["curve", "candidates.jsonl", "a.jsonl", "--svg", "-"], ["--svg -", "name a file"]),

@@ -51,7 +51,7 @@ def test_systems_reply_as_items(run: Run, folder: Path) -> None:
         "replies": 2,
         "without_reply": {
             "the context has no turn": 1,
-            "no word of the utterance stands in the pool": 1,
+            "no word of the utterance occurs in the pool": 1,
         },
     }
     names = [row["system"] for row in summary["systems"]]

@@ -28,14 +28,14 @@ name = "score-${row}"
 each = "rows"
 run = ["score", "items.jsonl", "-m", "${metric}", "--resamples", 100,
        "-o", "${work}/${row}.jsonl"]
-reads = ["items.jsonl"]
-makes = ["${work}/${row}.jsonl"]
+inputs = ["items.jsonl"]
+outputs = ["${work}/${row}.jsonl"]
 
 [[steps]]
 name = "meta-${row}"
 each = "rows"
 run = ["meta", "items.jsonl", "${work}/${row}.jsonl", "--json", "--resamples", 100]
-reads = ["items.jsonl"]
+inputs = ["items.jsonl"]
 stdout = "${work}/${row}.json"
 
 [table]
@@ -115,7 +115,11 @@ def test_a_failing_step_ends_the_run_with_its_code(run: Run, folder: Path) -> No
         (["items.jsonl"], 3, "items.jsonl: broken TOML"),
         (["r.toml", "--set", "ordr=2"], 2, "no such variable: did you mean 'order'?"),
         (["r.toml", "--set", "order"], 2, "--set order: expected NAME=VALUE"),
-        (["r.toml", "--work", "items.jsonl"], 2, "items.jsonl: cannot be made: file exists"),
+        (
+            ["r.toml", "--work", "items.jsonl"],
+            2,
+            "items.jsonl: the work folder cannot be written: file exists",
+        ),
     ],
 )
 def test_bad_arguments(

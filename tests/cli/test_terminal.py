@@ -1,4 +1,4 @@
-"""What a person sees: a real pseudo-terminal of 80 columns, and a log file instead of one."""
+"""Output on a pseudo-terminal of 80 columns, and in a log file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from fitting.toy import QUICK, dialogues, write
-from rejoinder.cli import progress as shown
+from rejoinder.cli import monitor
+from rejoinder.cli.monitor import TerminalMonitor, TimeLeft
 from support import COMMAND
 
 ITEMS = [
@@ -33,7 +34,7 @@ def items(tmp_path: Path) -> Path:
 
 
 def on_terminal(*arguments: str, term: str = "dumb", columns: int = 80) -> tuple[int, list[str]]:
-    """Run ``rejoinder ARGUMENTS`` at a terminal: the exit code, and lines without colours."""
+    """Run ``rejoinder ARGUMENTS`` on a terminal; return exit code and lines without colours."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen(
@@ -48,14 +49,14 @@ def on_terminal(*arguments: str, term: str = "dumb", columns: int = 80) -> tuple
     try:
         while chunk := os.read(ours, 65536):
             seen += chunk
-    except OSError:  # Linux's way to say that the other end was closed
+    except OSError:  # Linux raises it when the other end is closed
         pass
     os.close(ours)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
     return process.wait(), text.replace("\r", "").splitlines()
 
 
-def test_a_terminal_gets_the_summary_not_a_flood(items: Path) -> None:
+def test_a_terminal_shows_only_the_summary(items: Path) -> None:
     code, lines = on_terminal("score", str(items), "-m", "bleu")
     assert code == 0
     assert len(lines) < 20
@@ -72,12 +73,29 @@ def test_long_messages_break_between_words(tmp_path: Path) -> None:
     code, lines = on_terminal("score", str(path), "-m", "bleu", term="xterm", columns=60)
     assert code == 0
     assert any(line.startswith("bleu|n:4|smooth:") and len(line) > 80 for line in lines)
-    assert lines[-2:] == ["the scores of each item: add -o FILE, or -o - to see them", "here"]
+    assert lines[-2:] == [
+        "to get the score of each item, add -o FILE, or -o - to see",
+        "them here",
+    ]
+
+
+VERBS = (
+    "fit|score|compare|meta|report|corpus|sample|contexts|join|index|expand|show|reply|run|ls|explain"
+    "|demo|datasets list|datasets export|train vectors|train dapt|train calibration|pairs plan"
+    "|pairs fit|pairs curve|pairs simulate"
+).split("|")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_fits_80_columns(verb: str) -> None:
+    code, lines = on_terminal(*verb.split(), "--help")
+    assert code == 0
+    assert max(len(line) for line in lines) <= 80
+    assert not re.search("<(bool|str|int|float|path)", "".join(lines))
 
 
 @pytest.mark.parametrize("verb", ["score", "fit", "train vectors", "pairs simulate", "reply"])
-def test_help_leaves_room_for_words(verb: str) -> None:
-    """An option's limits once took half of the window, so that each word had a line."""
+def test_limits_of_an_option_leave_room_for_its_help(verb: str) -> None:
     code, lines = on_terminal(*verb.split(), "--help")
     assert code == 0
     assert max(len(line) for line in lines) <= 80
@@ -86,7 +104,7 @@ def test_help_leaves_room_for_words(verb: str) -> None:
 
 
 def test_a_fit_draws_one_bar_after_the_other(tmp_path: Path) -> None:
-    """Texts are read in the midst of a network's training: two bars at once are an error."""
+    """Texts are read during a network's training; two bars at once would be an error."""
     pairs = write(tmp_path / "pairs.parquet", dialogues(20))
     changes = [*QUICK, "unreferenced.form=vectors(model=minilm)", "rater.training.epochs=1"]
     code, lines = on_terminal(
@@ -99,26 +117,61 @@ def test_a_fit_draws_one_bar_after_the_other(tmp_path: Path) -> None:
     assert [seen.find(bar) >= 0 for bar in bars] == [True] * 4, seen
 
 
-def test_a_log_file_gets_a_line_now_and_then(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(monitor.time, "monotonic", made)
+    return made
+
+
+def test_a_log_file_gets_a_line_every_half_minute(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    now = iter([0.0, 10.0, 40.0, 50.0, 80.0])  # began; four pieces
-    monkeypatch.setattr(shown.time, "monotonic", lambda: next(now))
-    with shown.pieces_progress("encoding") as advance:
-        for done in (1, 2, 3, 4):
+    with TerminalMonitor().pieces("encoding") as advance:
+        for done in range(9):
             advance(done * 1000, 8000)
-    # after 40 s a quarter is done: three times as long is left; after 80 s a half
+            clock.now += 10
+    # 1,000 pieces take 10 s; the first report, of 1,000 after 10 s, is the start
     assert capsys.readouterr().err.splitlines() == [
-        "encoding: 2,000 of 8,000, 2:00 left",
-        "encoding: 4,000 of 8,000, 1:20 left",
+        "encoding: 3,000 of 8,000, 0:50 left",
+        "encoding: 6,000 of 8,000, 0:20 left",
     ]
 
 
 def test_a_stream_of_unknown_length_has_no_time_left(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    now = iter([0.0, 31.0])
-    monkeypatch.setattr(shown.time, "monotonic", lambda: next(now))
-    with shown.progress("scoring", lambda: None) as advance:
+    with TerminalMonitor().stream("scoring", lambda: None) as advance:
+        clock.now = 31
         advance(1200)
     assert capsys.readouterr().err == "scoring: 1,200 items\n"
+
+
+def test_the_time_left_is_steady() -> None:
+    """A slow start is not extrapolated, and a pause moves the estimate slowly."""
+    clock = Clock()
+    left = TimeLeft(clock)
+    clock.now = 30  # loading a model
+    assert left.estimate(0.001) is None
+    clock.now = 31
+    assert left.estimate(0.002) is None  # too little to go by
+    estimates = []
+    for second in range(1, 50):
+        clock.now = 31 + second + (5 if second > 25 else 0)  # 1 % a second, and a pause of 5 s
+        estimates.append((second, left.estimate(0.002 + second / 100)))
+    known = [(second, seconds) for second, seconds in estimates if seconds is not None]
+    assert known[0][0] <= 3
+    for second, seconds in known:
+        assert abs(seconds - (99.8 - second)) < 20, (second, seconds)
+    jumps = [abs(b[1] - a[1]) for a, b in zip(known, known[1:], strict=False)]
+    assert max(jumps) < 12

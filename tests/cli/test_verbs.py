@@ -178,8 +178,8 @@ def test_third_party_metrics_and_tokenizers(run: Run, tmp_path: Path) -> None:
         "from dataclasses import dataclass\n"
         "from typing import ClassVar\n"
         "import numpy as np\n"
-        "from rejoinder.metrics.base import ItemMetric\n"
-        "from rejoinder.text.tokenizers.base import Tokenizer\n"
+        "from rejoinder.metrics.metric import ItemMetric\n"
+        "from rejoinder.text.tokenizers.tokenizer import Tokenizer\n"
         "@dataclass(frozen=True, kw_only=True)\n"
         "class Length(ItemMetric):\n"
         "    name: ClassVar[str] = 'reply-length'\n"
@@ -337,7 +337,7 @@ def test_what_stands_in_data_is_printed_not_obeyed(run: Run, tmp_path: Path) -> 
 def test_equal_metrics_are_refused_however_they_are_written(run: Run) -> None:
     done = run("score", "-", "-m", "bleu", "-m", "bleu(n=4)")
     assert done.returncode == 2
-    assert b"'bleu(n=4)' is asked for twice" in done.stderr
+    assert b"'bleu(n=4)' is given twice" in done.stderr
 
 
 def test_bad_references_are_none_for_metrics_without_weights(run: Run, tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ def test_a_broken_plugin_does_not_stand_in_the_way(run: Run, tmp_path: Path) -> 
     done = run("ls", "--json", env=env)
     assert done.returncode == 0
     assert "bleu" in {row["name"] for row in json.loads(done.stdout)["metrics"]}
-    assert b"the metric 'broken' of plug can't be loaded" in done.stderr
+    assert b"the metric 'broken' of plug cannot be loaded" in done.stderr
     assert run("score", "-", "-m", "broken", env=env).returncode == 2
 
 

@@ -1,4 +1,4 @@
-"""An evaluator in memory: what it says is what the command line says, and it is loaded once."""
+"""An evaluator in memory scores like the command line, and is loaded once."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from evaluators import make_evaluator, open_small, write_pairs
 from fitted import CHANGES, chatter, small_evaluator
 from fitting.toy import write
 from rejoinder.errors import DataError, RejoinderError, UsageError
-from rejoinder.evaluator import folder as opening
+from rejoinder.evaluator import evaluator as evaluator_module
 from rejoinder.items import Item
-from rejoinder.retrieve.known import Known
-from rejoinder.retrieve.leaks import find_leaks
+from rejoinder.retrieve.leaks import LeakIndex, find_leaks
 from rejoinder.retrieve.pool import open_pool
 
 CONTEXTS = [["hello", "the cat sat on I'm"], ["a mat on the mat"], ["cats cats . sat"]]
 REPLIES = ["the cat sat", "a mat I'm on", "."]
-METRICS = ["ruber(ref=vbleu)", "unreferenced", "vbleu"]
+METRICS = ["rejoinder(ref=vbleu,rating=false)", "unreferenced", "vbleu"]
 
 
 def items() -> list[dict[str, Any]]:
@@ -35,7 +34,7 @@ def items() -> list[dict[str, Any]]:
     return [{"id": str(i), "context": c, "response": r} for i, (c, r) in enumerate(pairs)]
 
 
-def test_scores_are_those_of_the_verb() -> None:
+def test_scores_equal_those_of_rejoinder_score() -> None:
     evaluator = rejoinder.Evaluator.load(small_evaluator())
     found = evaluator.score(CONTEXTS, REPLIES, metrics=METRICS)
     expected = rejoinder.score(items(), METRICS, evaluator=evaluator)
@@ -51,8 +50,8 @@ def test_scores_are_those_of_the_verb() -> None:
     assert known["rouge-l"].values[[0, 2]].tolist() == [1.0, 0.0]
 
 
-def test_nothing_is_loaded_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second call reads neither the manifest nor the pool nor a network."""
+def test_a_second_call_loads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the manifest nor the pool nor a network is read again, and nothing is resampled."""
     evaluator = rejoinder.Evaluator.load(small_evaluator())
     first = evaluator.score(CONTEXTS, REPLIES, metrics=METRICS)
 
@@ -60,13 +59,13 @@ def test_nothing_is_loaded_twice(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("it was loaded once more")
 
     from rejoinder.learn.scorer import Scorer
-    from rejoinder.retrieve import folder, known
+    from rejoinder.retrieve import index_folder, leaks
     from rejoinder.retrieve.pool import Pool
 
-    monkeypatch.setattr(opening, "read_manifest", refuse)
-    monkeypatch.setattr(folder, "open_index", refuse)
+    monkeypatch.setattr(evaluator_module, "read_manifest", refuse)
+    monkeypatch.setattr(index_folder, "open_index", refuse)
     monkeypatch.setattr(Scorer, "open", refuse)
-    monkeypatch.setattr(known, "Known", refuse)
+    monkeypatch.setattr(leaks, "LeakIndex", refuse)
     monkeypatch.setattr(Pool, "batches", refuse)
     started = time.perf_counter()
     again = evaluator.score(CONTEXTS, REPLIES, metrics=METRICS)
@@ -101,16 +100,16 @@ def test_expanding(tmp_path: Path) -> None:
         (([[1]], ["a"]), r"reply 0: context\[0\]: expected text, got a whole number"),
         (([None], ["a"]), "reply 0: context: expected a list, got null"),
         ((["a"], [None]), "reply 0: response: expected text, got null"),
-        ((["a"], ["a"], None, "distinct"), "distinct judges sets of replies"),
+        ((["a"], ["a"], None, "distinct"), "distinct scores sets of replies"),
         ((["a"], ["a"], None, "rubr"), "did you mean 'ruber'"),
     ],
 )
-def test_what_is_wrong_is_named(arguments: tuple[Any, ...], complaint: str) -> None:
+def test_wrong_arguments_are_refused(arguments: tuple[Any, ...], complaint: str) -> None:
     with pytest.raises(RejoinderError, match=complaint):
         rejoinder.Evaluator.load(small_evaluator()).score(*arguments)
 
 
-def test_a_folder_that_is_none(tmp_path: Path) -> None:
+def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not an evaluator: there is no such folder"):
         rejoinder.Evaluator.load(tmp_path / "none")
 
@@ -123,10 +122,12 @@ def test_fitting_a_frame(tmp_path: Path) -> None:
         key: msgspec.json.decode(value) for key, _, value in (c.partition("=") for c in CHANGES)
     }
     test = [{"id": "1", "context": ["the cat sat"], "response": "x"}]
-    made = rejoinder.fit(path, output=tmp_path / "a", preset="tiny", changes=changes, exclude=test)
+    made = rejoinder.fit(
+        path, output=tmp_path / "a", preset="tiny", overrides=changes, exclude=test
+    )
     frame = pa.parquet.read_table(path).to_pandas()
     again = rejoinder.fit(
-        frame, output=tmp_path / "b", preset="tiny", changes=changes, exclude=test
+        frame, output=tmp_path / "b", preset="tiny", overrides=changes, exclude=test
     )
     assert made.manifest.preset == "tiny"
     assert made.manifest.settings["retrieval"]["k"] == 3
@@ -142,7 +143,7 @@ def test_fitting_a_frame(tmp_path: Path) -> None:
     assert made.score([["the mat"]], ["a cat"], metrics="unreferenced")["unreferenced"].values > 0
 
 
-def test_fitting_what_can_not_be_fitted(tmp_path: Path) -> None:
+def test_inputs_that_are_no_pairs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no column utterance and no column response; it has a"):
         rejoinder.fit(pd.DataFrame({"a": [1]}), output=tmp_path / "e")
     with pytest.raises(DataError, match="expected names of files, or a frame of pairs, got int"):
@@ -158,11 +159,13 @@ LONG = st.integers(0, 5).map(lambda n: "the quick brown fox jumps over the lazy 
 
 
 @given(st.lists(TEXTS | LONG, min_size=1, max_size=8), st.lists(TEXTS | LONG, max_size=5))
-def test_leaks_looked_up_are_leaks_found(utterances: list[str], turns: list[str]) -> None:
+def test_the_leak_index_finds_the_same_rows_as_a_scan(
+    utterances: list[str], turns: list[str]
+) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
         rows = [([], utterance, "x") for utterance in utterances]
         with open_pool(write_pairs(Path(folder) / "pairs.parquet", rows)) as pool:
             expected, _ = find_leaks(pool, turns)
-            assert Known(pool).leaks(turns).tolist() == expected.tolist()
+            assert LeakIndex(pool).find(turns).tolist() == expected.tolist()

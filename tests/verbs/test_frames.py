@@ -1,4 +1,4 @@
-"""Frames of any kind go in wherever items go in, and come out as they came."""
+"""Frames of any library are accepted as items, and results are frames of the same library."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ ITEMS = [
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_a_frame_is_a_list_of_items(kind: str) -> None:
+def test_a_frame_is_read_as_items(kind: str) -> None:
     assert rejoinder.load(MAKERS[kind](ROWS)) == ITEMS
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_comes_out_is_of_the_kind_that_went_in(kind: str) -> None:
+def test_result_frames_are_of_the_library_of_the_input(kind: str) -> None:
     given = KINDS[kind](ROWS)
     found = rejoinder.score(given, ["rouge-l", "bleu(n=1)"]).frame()
     assert type(found) is type(given)
@@ -100,12 +100,12 @@ def test_what_comes_out_is_of_the_kind_that_went_in(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_items_survive_the_way_out_and_in(kind: str) -> None:
+def test_items_are_the_same_after_a_round_trip(kind: str) -> None:
     assert rejoinder.load(rejoinder.load(ITEMS).frame(to=kind)) == ITEMS
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_verb_takes_and_gives_frames(kind: str) -> None:
+def test_every_verb_accepts_and_returns_frames(kind: str) -> None:
     rng = np.random.default_rng(1)
     rows = [
         {
@@ -145,7 +145,7 @@ def rows_of(frame: Any) -> list[dict[str, Any]]:
     return frame.to_list() if isinstance(frame, datasets.Dataset) else frame.to_pylist()
 
 
-def test_items_that_do_not_fit_into_a_frame() -> None:
+def test_ratings_of_mixed_types_do_not_fit_into_a_frame() -> None:
     mixed = [Item("1", "x", ratings=1.0), Item("2", "x", ratings=[1.0])]
     with pytest.raises(UsageError, match="do not fit into one column"):
         rejoinder.load(mixed).frame()

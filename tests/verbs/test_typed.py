@@ -19,16 +19,16 @@ from rejoinder.errors import RejoinderError
 
 def reward(folder: str, contexts: list[list[str]], replies: list[str]) -> float:
     evaluator = rejoinder.Evaluator.load(folder)
-    found = evaluator.score(contexts, replies, metrics=["ruber", "vbleu"])
+    found = evaluator.score(contexts, replies, metrics=["rejoinder", "vbleu"])
     more: rejoinder.Items = evaluator.expand([{"id": "1", "response": "x"}], k=3)
-    return float(found["ruber"].values.mean()) + len(more)
+    return float(found["rejoinder"].values.mean()) + len(more)
 
 
 def study(path: str) -> None:
     items = rejoinder.load(path)
     frame = pl.DataFrame({"id": ["1"], "response": ["x"]})
     try:
-        result: rejoinder.Results = rejoinder.score(items, ["rouge-l"])
+        result: rejoinder.ScoreResult = rejoinder.score(items, ["rouge-l"])
         rejoinder.score(frame, "rouge-l").frame(to="pandas")
     except RejoinderError as error:
         print(error)

@@ -16,10 +16,10 @@ import pytest
 import rejoinder
 from rejoinder.cli.main import run
 from rejoinder.errors import DataError
-from rejoinder.io import read_scores
+from rejoinder.files.jsonl import read_scores
 from rejoinder.items import Item
+from rejoinder.meta_evaluation.evaluation import MetaSettings, evaluate_metrics
 from rejoinder.meta_evaluation.join import join
-from rejoinder.meta_evaluation.study import Settings, study
 
 
 def replies() -> list[dict[str, Any]]:
@@ -40,7 +40,7 @@ def replies() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("level", ["item", "context", "system"])
-def test_meta_is_score_and_meta_in_one(tmp_path: Path, level: str) -> None:
+def test_meta_of_metrics_equals_meta_of_their_scores(tmp_path: Path, level: str) -> None:
     metrics = ["rouge-l", "self-bleu(n=2)"]
     found = rejoinder.meta(replies(), metrics, level=level, resamples=200)
     (tmp_path / "i").write_text("\n".join(map(json.dumps, replies())))
@@ -49,22 +49,22 @@ def test_meta_is_score_and_meta_in_one(tmp_path: Path, level: str) -> None:
     joined = join(
         rejoinder.load(tmp_path / "i"), read_scores(tmp_path / "s"), items_name="", scores_name=""
     )
-    expected = vars(study(joined, level, Settings(resamples=200)))
+    expected = vars(evaluate_metrics(joined, level, MetaSettings(resamples=200)))
     assert {name: getattr(found, name) for name in expected} == expected
     assert [result.metric for result in found.results] == metrics[: 1 if level == "item" else 2]
 
 
-def test_meta_without_ratings_knows_who_is_right(
+def test_meta_without_ratings_compares_correct_systems_with_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No correlation is shown without the right ones: all others are wrong alike."""
+    """No correlation is shown without the correct replies: all others have the same label."""
     items = [{**each, "ratings": None} for each in replies()]
     for each in items:
         each["system"] = {"x": "human"}.get(each["system"], each["system"])
-    found = rejoinder.meta(items, "rouge-l", right="human", resamples=200)
+    found = rejoinder.meta(items, "rouge-l", correct="human", resamples=200)
     values = rejoinder.score(items, "rouge-l")["rouge-l"].values
     right = np.array([each["system"] == "human" for each in items])
-    # 12 right ones against 24: how often one has more, equal ones count half
+    # AUC: how often one of 12 correct replies scores higher than one of 24 others, ties count half
     above = (values[right][:, None] > values[~right]).mean()
     equal = (values[right][:, None] == values[~right]).mean()
     assert found.results[0].auc == pytest.approx(above + equal / 2)
@@ -75,13 +75,13 @@ def test_meta_without_ratings_knows_who_is_right(
     (tmp_path / "i").write_text("\n".join(map(json.dumps, items)))
     assert run(["score", files[0], "-m", "rouge-l", "-o", files[1]]) == 0
     capsys.readouterr()
-    assert run(["meta", *files, "--right", "human", "--resamples", "200", "--json"]) == 0
+    assert run(["meta", *files, "--correct", "human", "--resamples", "200", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["results"][0]["auc"] == found.results[0].auc
-    assert run(["meta", *files, "--right", "human", "--resamples", "200"]) == 0
+    assert run(["meta", *files, "--correct", "human", "--resamples", "200"]) == 0
     assert "human against others over replies" in capsys.readouterr().out
-    assert run(["meta", *files, "--right", "human", "--drop-bad"]) == 2
-    assert "there is no annotator to be left out" in capsys.readouterr().err
-    assert run(["meta", *files, "--right", "humane"]) == 2
+    assert run(["meta", *files, "--correct", "human", "--drop-unreliable"]) == 2
+    assert "no annotator can be dropped" in capsys.readouterr().err
+    assert run(["meta", *files, "--correct", "humane"]) == 2
     assert "did you mean human" in capsys.readouterr().err.replace("'", "")
 
 
@@ -98,14 +98,18 @@ def test_diversity_judges_systems_and_contexts() -> None:
     assert all(j.value is not None and len(j.contexts) == 6 for j in judged)
 
 
-def test_each_function_names_the_other() -> None:
-    with pytest.raises(DataError, match=r"bleu judges single replies; use rejoinder\.score"):
+def test_diversity_refuses_metrics_of_single_replies() -> None:
+    with pytest.raises(DataError, match=r"bleu scores single replies; use rejoinder\.score"):
         rejoinder.diversity(replies(), "bleu")
-    with pytest.raises(DataError, match=r"distinct judges sets of replies; use rejoinder\.div"):
-        rejoinder.score(replies(), "distinct")
 
 
-def test_packages_that_are_verbs_keep_their_names() -> None:
+def test_score_also_takes_metrics_of_sets() -> None:
+    result = rejoinder.score(replies(), ["rouge-l", "distinct"])
+    assert list(result) == ["rouge-l"]
+    assert [each.system for each in result.sets] == ["x", "y", "z"]
+
+
+def test_verbs_are_functions_of_the_package() -> None:
     import rejoinder.fitting.settings as settings
     import rejoinder.meta_evaluation.agreement as module
 
@@ -114,13 +118,18 @@ def test_packages_that_are_verbs_keep_their_names() -> None:
     assert list(inspect.signature(rejoinder.meta).parameters)[:2] == ["items", "metrics"]
     assert "output" in inspect.signature(rejoinder.fit).parameters
     assert {"fit", "meta", "Evaluator"} <= set(dir(rejoinder))
-    assert rejoinder.agreement(replies(), "rouge-l", resamples=100).rated == 36  # the older name
+    assert callable(rejoinder.datasets.export)
+    assert callable(rejoinder.pairs.plan)
+    assert callable(rejoinder.train.vectors)
+    for name in rejoinder.__all__:
+        assert getattr(rejoinder, name) is not None
+    assert "resamples" in (rejoinder.score.__doc__ or "")
+    assert rejoinder.fit.__doc__ != rejoinder.meta.__doc__
 
 
-def test_each_verb_from_a_fresh_start() -> None:
-    """Whatever is imported first, the names mean the same."""
+def test_names_do_not_depend_on_what_was_imported_first() -> None:
     for first in (
-        "rejoinder.meta_evaluation.study",
+        "rejoinder.meta_evaluation.evaluation",
         "rejoinder.fitting.settings",
         "rejoinder.verbs",
         "rejoinder",
@@ -132,8 +141,8 @@ def test_each_verb_from_a_fresh_start() -> None:
         assert done.stdout == "True True\n", done.stderr
 
 
-def test_the_core_needs_no_extra() -> None:
-    """Neither torch nor Arrow nor any library of frames, until somebody asks for them."""
+def test_the_core_needs_no_extra(tmp_path: Path) -> None:
+    """Neither torch nor Arrow nor a library of frames is imported until it is needed."""
     code = """
 import sys
 extras = ["torch", "pyarrow", "pandas", "polars", "datasets", "duckdb", "transformers", "narwhals"]
@@ -153,11 +162,14 @@ try:
 except rejoinder.errors.MissingExtra as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.startswith("[1.]\nfitting needs "), done.stderr
+    (tmp_path / "x.parquet").touch()
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.stdout.startswith("[1.]\nfitting needs torch"), done.stderr
 
 
-def test_files_are_items_too(tmp_path: Path) -> None:
+def test_a_file_name_is_accepted_in_place_of_items(tmp_path: Path) -> None:
     path = tmp_path / "items.jsonl"
     path.write_text("\n".join(map(json.dumps, replies())))
     assert rejoinder.load(path) == rejoinder.load(replies())
@@ -174,16 +186,16 @@ def test_files_are_items_too(tmp_path: Path) -> None:
         (7, "expected items, dictionaries, the name of a file, or a frame .*, got int"),
         ("none.jsonl", "none.jsonl: cannot be read"),
         ([{"id": "1"}], "item 0: the field is missing: .?response"),
-        ([{"id": "1", "response": "a"}] * 2, "the id '1' stands twice"),
+        ([{"id": "1", "response": "a"}] * 2, "the id '1' occurs twice"),
     ],
 )
-def test_what_is_no_item_is_named(given: Any, complaint: str) -> None:
+def test_inputs_that_are_no_items_are_refused(given: Any, complaint: str) -> None:
     with pytest.raises(DataError, match=complaint):
         rejoinder.score(given, "rouge-l")
 
 
 @pytest.mark.parametrize("rating", [math.nan, math.inf, 1e16])
-def test_ratings_that_are_no_numbers_are_refused(rating: float) -> None:
+def test_ratings_that_are_not_finite_are_refused(rating: float) -> None:
     for ratings in (rating, [1.0, rating], {"a": rating}):
         for item in (Item("1", "x", ratings=ratings), {"id": "1", "response": "x"}):
             given = item if isinstance(item, Item) else {**item, "ratings": ratings}

@@ -1,118 +1,140 @@
-"""``rejoinder compare``: which bot is better, and how sure that is."""
+"""``rejoinder compare``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from rejoinder.cli.common import (
+from rejoinder.cli.monitor import TerminalMonitor
+from rejoinder.cli.options import (
+    RESAMPLES,
+    SEED,
+    AnyLanguageOption,
+    ColumnsOption,
+    EvaluatorOption,
+    ItemsArgument,
     JsonOption,
     LanguageOption,
-    MetricsOption,
+    OptionalMetricsOption,
+    PluginOption,
     ResamplesOption,
     SeedOption,
-    naming,
-    print_json,
-    say,
-    show,
-)
-from rejoinder.cli.evaluator import (
-    EvaluatorOption,
     StrictOption,
-    evaluators_of,
-    guard,
-    read_twice,
-    say_coverage,
-    watched,
+    load_plugins,
 )
-from rejoinder.cli.progress import progress
+from rejoinder.cli.terminal import print_json, say, say_blank, say_coverage, show
 
 if TYPE_CHECKING:
-    from rejoinder.meta_evaluation.ranking import Ranking
-    from rejoinder.metrics.base import Metric
-    from rejoinder.metrics.request import Requests
+    from rejoinder.verbs.compare import CompareResult
 
 
 def compare(
-    items: Annotated[
-        str, typer.Argument(metavar="ITEMS", help="Replies of two or more systems, JSONL.")
-    ],
-    metric: MetricsOption,
+    items: ItemsArgument,
+    scores: Annotated[
+        str | None, typer.Argument(metavar="SCORES", help="Scores of 'score', instead of -m.")
+    ] = None,
+    metric: OptionalMetricsOption = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="people", help="Rank by the items' ratings."),
+    ] = None,
+    fail_if: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-if",
+            metavar="worse-than=NAME",
+            help="Exit with code 5 if a system is significantly worse than this one.",
+        ),
+    ] = None,
+    margin: Annotated[
+        float,
+        typer.Option("--margin", metavar="X", help="With --fail-if: accept differences up to X."),
+    ] = 0.0,
     evaluator: EvaluatorOption = None,
+    columns: ColumnsOption = None,
     strict: StrictOption = False,
     language: LanguageOption = None,
+    any_language: AnyLanguageOption = False,
+    plugin: PluginOption = None,
     json: JsonOption = False,
-    resamples: ResamplesOption = 1000,
-    seed: SeedOption = 12345,
+    resamples: ResamplesOption = RESAMPLES,
+    seed: SeedOption = SEED,
 ) -> None:
     """Rank systems, with confidence intervals and groups that can't be told apart.
 
-    Systems are compared on the contexts that all of them answered: intervals by paired
-    bootstrap over contexts, p-values by paired bootstrap and by approximate randomisation.
+    They are ranked by metrics (-m), by the metrics of a SCORES file, or by people's ratings (--by
+    people), on the contexts that all of them answered: intervals by paired bootstrap over contexts,
+    p-values by paired bootstrap and by approximate randomisation.
     """
-    from rejoinder.io import JsonLines, read_items
-    from rejoinder.items import Item
-    from rejoinder.meta_evaluation.ranking import compare_systems
-    from rejoinder.metrics.evaluate import Scored, evaluate
-    from rejoinder.metrics.request import notes, requests
+    from rejoinder.errors import UsageError
+    from rejoinder.verbs.compare import compare as run
+    from rejoinder.verbs.source import parse_columns
 
-    asked = requests(metric, language, evaluator)
-    evaluators = evaluators_of(asked, evaluator, strict=strict)
-    tallies: dict[str, Any] = {}
-    source = JsonLines(items)
-
-    def scored() -> Iterator[tuple[list[Item], list[Scored]]]:
-        examined, _ = guard(read_items(source), evaluators, strict=strict)
-        with progress("scoring", lambda: source.fraction) as advance:
-            done = 0
-            found = evaluate(
-                read_items(source), asked.item_metrics, strict=False, examined=examined
-            )
-            for batch, results in watched(found, tallies):
-                yield batch, results
-                done += len(batch)
-                advance(done)
-
-    with read_twice(source) if evaluators else nullcontext(), naming(source.name):
-        rankings, refused = compare_systems(asked, scored(), resamples=resamples, seed=seed)
-    for note in notes(asked):
+    load_plugins(plugin)
+    baseline = None
+    if fail_if is not None:
+        condition, _, baseline = fail_if.partition("=")
+        if condition != "worse-than" or not baseline:
+            raise UsageError(f"--fail-if {fail_if}: expected worse-than=SYSTEM")
+    if margin < 0 or margin != margin:
+        raise UsageError(f"--margin must be 0 or more, got {margin:g}")
+    if margin and baseline is None:
+        raise UsageError("--margin belongs to --fail-if worse-than=SYSTEM")
+    if by not in (None, "people"):
+        raise UsageError(f"--by {by}: expected people")
+    people: Literal["people"] | None = None if by is None else "people"
+    result = run(
+        items,
+        metric or (),
+        scores=scores,
+        by=people,
+        baseline=baseline,
+        margin=margin,
+        columns=parse_columns(columns),
+        language=language,
+        any_language=any_language,
+        evaluator=evaluator,
+        strict=strict,
+        resamples=resamples,
+        seed=seed,
+        monitor=TerminalMonitor(),
+    )
+    for note in result.notes:
         say(note)
-    for name, tally in tallies.items():
-        say_coverage(name, tally.covered())
+    say_blank(result.blank_replies)
+    say_coverage(result.safeguards)
     if json:
-        print_json(as_json(asked, rankings, refused))
-        return
+        print_json(result)
+    else:
+        _print(result, resamples)
+    if baseline is not None:
+        result.fail_if_worse()
+
+
+def _print(result: CompareResult, resamples: int) -> None:
     from rejoinder.reporting.tables import pairs_table, ranking_table
 
-    for ranking in rankings:
-        show(ranking_table(asked.labels[ranking.metric], ranking))
+    for ranking in result:
+        show(ranking_table(ranking.by, ranking))
         show(pairs_table(ranking))
         if ranking.left_out:
             say(
-                f"{asked.labels[ranking.metric]}: {ranking.left_out:,} contexts left out, because"
-                " not every system has a score there"
+                f"{ranking.by}: {ranking.left_out:,} contexts left out, because not every system"
+                " has a score there"
             )
-    for each, reason in refused.items():
-        say(f"{asked.labels[each]}: not compared: {reason}")
-    for request in [*asked.items, *asked.sets]:
-        say(f"signature {request.metric.signature()}")
-
-
-def as_json(asked: Requests, rankings: list[Ranking], refused: dict[Metric, str]) -> dict[str, Any]:
-    return {
-        "results": [
-            {
-                "metric": asked.labels[ranking.metric],
-                "signature": ranking.metric.signature(),
-                "contexts": ranking.contexts,
-                "left_out": ranking.left_out,
-                "systems": ranking.systems,
-                "pairs": ranking.pairs,
-            }
-            for ranking in rankings
-        ],
-        "refused": {asked.labels[metric]: reason for metric, reason in refused.items()},
-    }
+        if ranking.min_resamples is not None:
+            say(
+                f"{ranking.by}: with {len(ranking.pairs):,} pairs no difference can be significant"
+                f" at {resamples:,} resamples; use --resamples {ranking.min_resamples}"
+            )
+        if ranking.neighbours_only:
+            say(
+                f"{ranking.by}: {len(ranking.systems):,} systems are too many to test all pairs:"
+                " only neighbours in the ranking were tested"
+            )
+    for name, reason in result.refused.items():
+        say(f"{name}: not compared: {reason}")
+    for ranking in result:
+        if ranking.signature:
+            say(f"signature {ranking.signature}")

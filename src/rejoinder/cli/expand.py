@@ -1,42 +1,41 @@
-"""``rejoinder expand``: items in, the same items with retrieved references out."""
+"""``rejoinder expand``."""
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rejoinder.cli.common import (
+from rejoinder.cli.monitor import TerminalMonitor
+from rejoinder.cli.options import (
+    AnyLanguageOption,
+    ByOption,
+    ColumnsOption,
+    ItemsArgument,
     JsonOption,
+    KeepLeaksOption,
     LanguageOption,
-    check_output,
-    check_place,
-    print_json,
-    say,
-    show,
+    SplitOption,
+    output_file,
 )
-from rejoinder.cli.evaluator import pool_in
-from rejoinder.cli.index import ByOption, SplitOption
-from rejoinder.cli.progress import pieces_progress
-from rejoinder.errors import UsageError
+from rejoinder.cli.terminal import print_json, say, show
 
-MOST = 1000
+MAX_K = 1000
 
 
 def expand(
-    items: Annotated[str, typer.Argument(metavar="ITEMS", help="JSONL, .gz, .zst, or - .")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the items go.")
-    ],
+    items: ItemsArgument,
+    output: Annotated[Path, output_file("Output file of the items.")],
     pool: Annotated[
         str | None,
-        typer.Option("--pool", metavar="PAIRS|FOLDER", help="Pairs, or an index of them."),
+        typer.Option("--pool", metavar="PATH", help="File of pairs, or folder of 'index'."),
     ] = None,
     evaluator: Annotated[
         str | None,
-        typer.Option("--evaluator", metavar="DIR", help="Take its pool, and rate what is found."),
+        typer.Option(
+            "--evaluator", metavar="DIR", help="Use its pool, and its rater for the weights."
+        ),
     ] = None,
     by: ByOption = None,
     k: Annotated[
@@ -45,7 +44,7 @@ def expand(
             "--k",
             metavar="N",
             min=1,
-            max=MOST,
+            max=MAX_K,
             help="References to add: 15, or as the evaluator has it.",
         ),
     ] = None,
@@ -53,15 +52,15 @@ def expand(
         bool | None,
         typer.Option(
             "--parrot/--no-parrot",
-            help="Add the utterance itself too, as is usual.",
+            help="Also add the utterance itself, as is usual.",
             show_default=False,
         ),
     ] = None,
-    keep_leaks: Annotated[
-        bool, typer.Option("--keep-leaks", help="Also take pairs that the test set has.")
-    ] = False,
+    keep_leaks: KeepLeaksOption = False,
     split: SplitOption = None,
+    columns: ColumnsOption = None,
     language: LanguageOption = None,
+    any_language: AnyLanguageOption = False,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -70,61 +69,40 @@ def expand(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Add references to items: replies to similar utterances, found in a pool.
+    """Add references to items: replies to similar utterances, retrieved from a pool.
 
-    Each item keeps its references and gets the replies of the k most similar
-    pairs, no text twice, and its own utterance, as a parrot would return it.
-    Pairs whose utterance is nearly the last turn of an item are left out.
-    With --evaluator each of them gets a weight from -1 to 1.
+    Each item keeps its references and gets the replies of the k most similar pairs, no text twice,
+    and its own utterance, as a parrot would return it. Pairs whose utterance is (nearly) the last
+    turn of an item are left out. With --evaluator each reference gets a weight from -1 to 1.
     """
-    from rejoinder.retrieve.base import make_retriever
-    from rejoinder.retrieve.expand import DEFAULT
-    from rejoinder.retrieve.expand import expand as run
-    from rejoinder.retrieve.references import STANDARD, Settings, Weigh, unrated
+    from rejoinder.verbs.expand import expand as run
+    from rejoinder.verbs.source import parse_columns
 
-    check_place(output)
-    check_output(output, [items, pool, evaluator])
-    weigh: Weigh = unrated
-    planned = STANDARD
-    if evaluator is not None:
-        from rejoinder.evaluator import open_evaluator
-        from rejoinder.evaluator.manifest import POOL
-        from rejoinder.evaluator.rating import rated
-
-        if pool is not None or by is not None or split is not None:
-            raise UsageError(
-                "--evaluator has a pool and a retriever: leave out --pool, --by, --split"
-            )
-        opened = open_evaluator(evaluator)
-        pool = str(opened.path / POOL)
-        planned = Settings(opened.manifest.retrieval.k, opened.manifest.retrieval.parrot)
-        weigh = partial(rated, opened)
-    if pool is None:
-        raise UsageError("where should references come from? Give --evaluator DIR or --pool PAIRS")
-    pool = pool_in(pool)
-    settings = Settings(
-        planned.k if k is None else k, planned.parrot if parrot is None else parrot, keep_leaks
-    )
-    account = run(
+    result = run(
         items,
-        pool,
-        output,
-        # an index knows its own
-        None if by is None and Path(pool).is_dir() else make_retriever(by or DEFAULT, language),
-        settings,
+        output=output,
+        pool=pool,
+        evaluator=evaluator,
+        by=by,
+        k=k,
+        parrot=parrot,
+        keep_leaks=keep_leaks,
         split=split,
+        columns=parse_columns(columns),
+        language=language,
+        any_language=any_language,
         engine=engine,
-        weigh=weigh,
-        watch=pieces_progress,
+        monitor=TerminalMonitor(),
     )
     if json:
-        print_json(account.plain())
+        print_json(result)
         return
-    from rejoinder.reporting.expand import expansion_table
+    from rejoinder.reporting.expand_tables import expansion_table
 
-    show(expansion_table(account))
-    if account.pairs < settings.k:
-        say(f"the pool has only {account.pairs:,} pairs; all that are similar were taken")
-    for reason, count in account.unexpanded.items():
+    report = result.report
+    show(expansion_table(report))
+    if report.pairs < result.k:
+        say(f"the pool has only {report.pairs:,} pairs; all that are similar were used")
+    for reason, count in report.unexpanded.items():
         say(f"{count:,} items left as they were: {reason}")
-    say(f"{output}: by {account.retriever}")
+    say(f"{output}: by {report.retriever}")

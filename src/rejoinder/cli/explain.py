@@ -1,40 +1,46 @@
-"""``rejoinder explain``: what a metric computes, in words and formulas."""
+"""``rejoinder explain``."""
 
 from __future__ import annotations
 
+import re
 import sys
+import textwrap
 from typing import Annotated
 
 import typer
 
-from rejoinder.cli.common import WIDTH
+from rejoinder.cli.options import JsonOption, PluginOption, complete_metric, load_plugins
+from rejoinder.cli.terminal import WIDTH, print_json
 
 
 def explain(
-    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A metric, such as 'bleu(n=2)'.")],
+    spec: Annotated[
+        str,
+        typer.Argument(
+            metavar="SPEC", help="A metric, such as 'bleu(n=2)'.", autocompletion=complete_metric
+        ),
+    ],
+    plugin: PluginOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Print a metric's definition, its parameters, and its signature."""
-    import inspect
+    from rejoinder.verbs.explain import explain as run
 
-    from rejoinder.metrics.request import requests
-    from rejoinder.spec import parameters, print_value
-
-    asked = requests([spec], ready=False)
-    (metric,) = asked.labels
-    text = inspect.getdoc(sys.modules[type(metric).__module__]) or ""
-    out = [told(text), "", "Parameters:"]
-    for key in parameters(type(metric)):
-        value = getattr(metric, key)
-        out.append(f"  {key} = {'(default)' if value is None else print_value(value)}")
-    out += ["", f"Signature: {metric.signature()}", ""]
-    sys.stdout.write("\n".join(out))
+    load_plugins(plugin)
+    result = run(spec)
+    if json:
+        print_json(result)
+        return
+    lines = [wrapped(result.definition), "", "Parameters:"]
+    lines += [f"  {key} = {value or '(default)'}" for key, value in result.parameters.items()]
+    lines += ["", f"Signature: {result.signature}", ""]
+    sys.stdout.write("\n".join(lines))
 
 
-def told(text: str) -> str:
-    """A docstring for a terminal: lines that fit, quotes instead of marks; formulas and examples as
-    they are.
+def wrapped(text: str) -> str:
+    """Return a docstring for a terminal: wrapped paragraphs and lists, formulas as they are.
 
-    >>> print(told("``a``: one\\ntwo.\\n\\n    x = y\\n\\n- three\\n  four\\n- five"))
+    >>> print(wrapped("``a``: one\\ntwo.\\n\\n    x = y\\n\\n- three\\n  four\\n- five"))
     'a': one two.
     <BLANKLINE>
         x = y
@@ -42,9 +48,6 @@ def told(text: str) -> str:
     - three four
     - five
     """
-    import re
-    import textwrap
-
     blocks = []
     for block in text.strip("\n").split("\n\n"):
         if block.startswith((" ", ">>>")):

@@ -1,24 +1,27 @@
-"""``rejoinder fit``: dialogue logs in, an evaluator out."""
+"""``rejoinder fit``."""
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.common import JsonOption, print_json, say, seeded, show
-from rejoinder.cli.progress import pieces_progress
-from rejoinder.errors import MissingExtra, UsageError
+from rejoinder.cli.monitor import TerminalMonitor
+from rejoinder.cli.options import (
+    AnyLanguageOption,
+    ExcludeOption,
+    JsonOption,
+    LearnFromOption,
+    output_folder,
+    seed_option,
+)
+from rejoinder.cli.terminal import print_json, say, show
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from rejoinder.evaluator.manifest import Manifest
-    from rejoinder.learn.progress import Progress
 
 
 def fit(
@@ -26,81 +29,65 @@ def fit(
         list[str],
         typer.Argument(metavar="PAIRS|LOGS…", help="Pairs (.parquet), or logs in one --format."),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the evaluator goes.")
-    ],
+    output: Annotated[Path, output_folder("Folder of the evaluator.")],
     format: Annotated[
-        str | None, typer.Option("--format", "-f", metavar="NAME", help="Of logs; see 'ls'.")
+        str | None,
+        typer.Option("--format", "-f", metavar="NAME", help="Format of the logs; see 'ls'."),
     ] = None,
     preset: Annotated[
         str,
-        typer.Option("--preset", metavar="NAME", help="tiny, small, paper, or a .toml of yours."),
+        typer.Option(
+            "--preset", metavar="NAME", help="tiny, small, medium, paper, or a TOML file."
+        ),
     ] = "small",
     language: Annotated[
-        str, typer.Option("--language", "-l", metavar="xx", help="Of the dialogues (en, ja …).")
+        str,
+        typer.Option(
+            "--language", "-l", metavar="xx", help="Language of the dialogues, such as en or ja."
+        ),
     ] = "en",
-    exclude: Annotated[
+    exclude: ExcludeOption = None,
+    learn_from: LearnFromOption = None,
+    any_language: AnyLanguageOption = False,
+    overrides: Annotated[
         list[str] | None,
-        typer.Option("--exclude", metavar="FILE", help="Leave out what this test set has."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change a setting of the preset: retrieval.k=15"
+        ),
     ] = None,
-    change: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change the preset: retrieval.k=15"),
-    ] = None,
-    seed: Annotated[int, seeded("Seed of all chance.", 2**32 - 1)] = 0,
+    seed: Annotated[int, seed_option(high=2**32 - 1)] = 0,
     json: JsonOption = False,
 ) -> None:
     """Make an evaluator for the language and domain of your dialogue logs.
 
-    It needs no ratings: it learns from what people replied. Give it to 'score',
-    'compare', 'meta' and 'expand' as --evaluator FOLDER. A run that was
-    interrupted goes on where it stopped.
+    It needs no ratings: it learns from what people replied. Give it to 'score', 'compare', 'meta'
+    and 'expand' as --evaluator FOLDER. An interrupted run continues where it stopped.
     """
-    # what is wrong with the arguments is said before torch is loaded, which takes a while
-    from rejoinder.fitting.pairs import check_inputs
-    from rejoinder.fitting.settings import read_settings
+    from rejoinder.verbs.fit import fit_in_group
 
-    settings = read_settings(preset, language, seed=seed, changes=change or [])
-    if "-" in inputs:
-        raise UsageError("fit reads its logs more than once: give files, not stdin")
-    check_inputs(inputs, exclude or [], format)
-    needed = ("torch", "safetensors", "pyarrow", "duckdb")
-    if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
-        raise MissingExtra(f"fitting needs {', '.join(missing)}: pip install {' '.join(missing)}")
-    import msgspec
-
-    from rejoinder.fitting.fit import fit as run
-    from rejoinder.fitting.run import Watch
-
-    fitted = run(
+    fitted = fit_in_group(
         inputs,
-        Path(str(output).rstrip("/")),
-        settings,
+        output=output,
         format=format,
-        exclude=exclude or [],
-        watch=Watch(pieces_progress, _training),
+        preset=preset,
+        language=language,
+        exclude=exclude,
+        learn_from=learn_from,
+        any_language=any_language,
+        overrides=overrides,
+        seed=seed,
+        monitor=TerminalMonitor(),
     )
-    if fitted is None:  # with torchrun, the first process reports
+    if fitted is None:  # under torchrun, the main process reports
         return
     for note in fitted.manifest.notes:
         say(f"note: {note}")
     if json:
-        print_json(msgspec.to_builtins(fitted.manifest))
+        print_json(fitted)
         return
     show(_table(fitted.manifest))
     size = sum(part.size for part in fitted.manifest.parts.values()) / 2**20
-    say(f"{output}: {size:,.1f} MB; what it is worth and what not: README.md there")
-
-
-@contextlib.contextmanager
-def _training(what: str) -> Iterator[Callable[[Progress], None]]:
-    from rejoinder.cli.train.progress import training_progress
-    from rejoinder.learn.processes import is_first
-
-    if is_first():
-        say(f"training: {what}")
-    with training_progress(what) as tell:
-        yield tell
+    say(f"{output}: {size:,.1f} MB; its README.md says how good it is and what it is not for")
 
 
 def _table(manifest: Manifest) -> Table:
@@ -108,14 +95,14 @@ def _table(manifest: Manifest) -> Table:
 
     counts, leaks = manifest.data["counts"], manifest.data["leaks"]
     table = plain_table("evaluator", "", right=[1])
-    table.add_row("pairs learnt from, and in the pool", f"{counts['train_taken']:,}")
-    table.add_row("pairs held out", f"{counts['validation_taken']:,}")
+    table.add_row("pairs in training data and pool", f"{counts['train_taken']:,}")
+    table.add_row("pairs held out for validation", f"{counts['validation_taken']:,}")
     table.add_row("pairs left out as test material", f"{sum(leaks.values()):,}")
     several = counts["utterances_with_several_responses"]
     table.add_row("utterances with several responses", f"{several:,}")
     scorer, rater = (manifest.validation.get(name, {}) for name in ("unreferenced", "rater"))
     if "recall_at_1" in scorer:
-        what = f"unreferenced: true reply first of {scorer['of']}"
+        what = f"unreferenced: true reply first of {scorer['candidates']}"
         table.add_row(what, f"{scorer['recall_at_1']:.3f}")
         table.add_row("unreferenced: AUC against random replies", f"{scorer['auc']:.3f}")
     if "auc" in rater:

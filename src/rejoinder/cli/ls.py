@@ -1,37 +1,28 @@
-"""``rejoinder ls``: everything that a spec can name."""
+"""``rejoinder ls``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from rejoinder.cli.monitor import TerminalMonitor
+from rejoinder.cli.options import JsonOption, PluginOption, load_plugins
+from rejoinder.cli.terminal import print_json, show
 
-from rejoinder.cli.common import JsonOption, print_json, say, show
-from rejoinder.errors import RejoinderError
-
-if TYPE_CHECKING:
-    from rejoinder.registry import Registry
+TITLES = {"formats": "Log formats", "systems": "Dialogue systems"}
 
 
-def ls(json: JsonOption = False) -> None:
+def ls(plugin: PluginOption = None, json: JsonOption = False) -> None:
     """List metrics, tokenizers, log formats, retrievers and dialogue systems."""
-    from rejoinder.registry import METRICS, READERS, RETRIEVERS, SYSTEMS, TOKENIZERS
+    from rejoinder.verbs.ls import ls as run
 
-    registries = {
-        "metrics": METRICS,
-        "tokenizers": TOKENIZERS,
-        "formats": READERS,
-        "retrievers": RETRIEVERS,
-        "systems": SYSTEMS,
-    }
-    listed = {name: _listed(registry) for name, registry in registries.items()}
+    load_plugins(plugin)
+    result = run(monitor=TerminalMonitor())
     if json:
-        print_json(listed)
+        print_json(result)
         return
     from rejoinder.reporting.tables import plain_table
 
-    titles = {"formats": "Log formats", "systems": "Dialogue systems"}
-    for name, rows in listed.items():
-        title = titles.get(name, name.capitalize())
-        table = plain_table("name", "what", "parameters and defaults", title=title)
+    for name, rows in result.entries.items():
+        title = TITLES.get(name, name.capitalize())
+        table = plain_table("name", "what it is", "parameters and defaults", title=title)
         for row in rows:
             settings = ", ".join(
                 key if value is None else f"{key}={value}"
@@ -39,37 +30,3 @@ def ls(json: JsonOption = False) -> None:
             )
             table.add_row(row["name"], row["summary"], settings)
         show(table)
-
-
-def _listed(registry: Registry[Any]) -> list[dict[str, Any]]:
-    """All that can be loaded; what can't is named and does not stand in the way."""
-    rows = []
-    for name in registry.names():
-        try:
-            rows.append(_describe(name, registry.find(name)))
-        except RejoinderError as error:
-            say(str(error))
-    return rows
-
-
-def _describe(name: str, cls: type) -> dict[str, Any]:
-    from dataclasses import MISSING
-
-    from rejoinder.spec import parameters, print_value
-
-    def default(field: Any) -> str | None:
-        if field.default is MISSING:
-            return "(required)"
-        return None if field.default is None else print_value(field.default)
-
-    return {
-        "name": name,
-        "kind": getattr(cls, "judges", None) or getattr(cls, "kind", "tokenizer"),
-        "summary": getattr(cls, "summary", None) or _first_line(cls),
-        "needs": sorted(getattr(cls, "needs", ())),
-        "parameters": {key: default(field) for key, field in parameters(cls).items()},
-    }
-
-
-def _first_line(cls: type) -> str:
-    return (cls.__doc__ or "").strip().partition("\n")[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""``rejoinder``: finds the verb, and turns every failure into one line and an exit code."""
+"""``rejoinder``: run a verb, and turn every error into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import os
 import signal
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -33,17 +33,17 @@ from rejoinder.cli import (
     train,
 )
 from rejoinder.cli import run as recipes
-from rejoinder.cli.common import harmless
-from rejoinder.errors import MissingExtra, RejoinderError, UsageError
+from rejoinder.cli.options import flag
+from rejoinder.cli.terminal import printable
+from rejoinder.errors import DataError, RejoinderError, UsageError
 from rejoinder.version import __version__
 
 app = typer.Typer(
     name="rejoinder",
-    help="How good are a chatbot's replies when many different replies would be right?",
+    help="Evaluate chatbot replies for which many different answers would be right.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
-    rich_markup_mode="markdown",  # which fills lines; the others keep the breaks of docstrings
+    rich_markup_mode="markdown",  # the other modes keep the line breaks of docstrings
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 app.command("fit")(fit.fit)
@@ -70,7 +70,7 @@ app.command("demo")(demo.demo)
 
 @app.callback(invoke_without_command=True)
 def options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[bool, flag("--version", "Print the version.")] = False,
 ) -> None:
     if version:
         sys.stdout.write(f"rejoinder {__version__}\n")
@@ -83,34 +83,44 @@ _CLICK_ERROR: type[Exception] = next(
 )
 
 
-CLEANING_UP = 10
-"""Seconds after which a signal is raised once more, if the process still lives."""
+CLEANUP_SECONDS = 10
+"""Seconds after which a signal is raised once more, if the process is still running."""
 
 
 def main() -> None:
     """The entry point of the ``rejoinder`` command."""
-    # a polite kill cleans up like an interrupt: no half-written file stays behind
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup wants to live on
+    # SIGTERM and SIGHUP clean up like an interrupt: no half-written file stays behind
+    for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # nohup
             signal.signal(number, _leave)
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what an old terminal can't show becomes a ?
+        if isinstance(stream, io.TextIOWrapper):  # characters that it can't show become "?"
             stream.reconfigure(errors="replace")
     try:
         code = run()
     finally:
-        signal.alarm(0)  # cleaned up: however long the interpreter takes to end, it is leaving
+        _alarm(0)  # everything is cleaned up; the interpreter may take its time to end
     sys.exit(code)
 
 
 def _leave(number: int, _: object) -> None:
-    """Exit by exception. Where the signal met a callback of a library, such as a compiler's,
-    the exception is swallowed there: then once more, when cleaning up should be over."""
-    signal.signal(signal.SIGALRM, lambda *_: _leave(number, None))
-    signal.alarm(CLEANING_UP)
+    """Exit by exception.
+
+    If the signal arrives inside a callback of a library, such as a compiler's, the exception is
+    swallowed there: then it is raised once more, when cleaning up should be over.
+    """
+    if hasattr(signal, "SIGALRM"):  # Windows has none
+        signal.signal(signal.SIGALRM, lambda *_: _leave(number, None))
+    _alarm(CLEANUP_SECONDS)
     sys.exit(128 + number)
+
+
+def _alarm(seconds: int) -> None:
+    if hasattr(signal, "alarm"):
+        signal.alarm(seconds)
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -124,16 +134,15 @@ def run(arguments: list[str] | None = None) -> int:
     except RejoinderError as error:
         messages = error.messages if isinstance(error, UsageError) else [str(error)]
         for message in messages:
-            sys.stderr.write(f"rejoinder: {harmless(message)}\n")
+            sys.stderr.write(f"rejoinder: {printable(message)}\n")
         _drop_unwritten()
         return error.exit_code
     except ModuleNotFoundError as error:
-        # of an extra that is not installed, where nobody has said so in better words
+        # an extra that is not installed, where no better message was given
         package = (error.name or "rejoinder").partition(".")[0]
         if package == "rejoinder":
             raise
-        sys.stderr.write(f"rejoinder: this needs {package}: pip install {package}\n")
-        return MissingExtra.exit_code
+        return _fail(f"this needs {package}, not installed; run: pip install {package}", 4)
     except KeyboardInterrupt:
         sys.stderr.write("rejoinder: interrupted\n")
         return 130
@@ -146,16 +155,25 @@ def run(arguments: list[str] | None = None) -> int:
         _drop_unwritten()
         return 0
     except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
         _drop_unwritten()
-        sys.stderr.write("rejoinder: stdout: cannot be written: no space left on device\n")
-        return 2
+        if error.errno == errno.ENOSPC and error.filename is None:
+            return _fail("stdout: cannot be written: no space left on device", 2)
+        where = "" if error.filename is None else f"{error.filename}: "
+        return _fail(f"{where}{(error.strerror or str(error)).lower()}", DataError.exit_code)
+    except MemoryError:
+        return _fail("out of memory; try fewer items, metrics or references at a time", 4)
+    except RecursionError:
+        return _fail("the input is nested too deeply", DataError.exit_code)
+
+
+def _fail(message: str, code: int) -> int:
+    sys.stderr.write(f"rejoinder: {printable(message)}\n")
+    return code
 
 
 def _drop_unwritten() -> None:
-    """The reader of our output (head, less) has gone, which is its right, or the disk is full:
-    what waits to be written must not fail once more at the end."""
+    """Discard buffered output: its reader (head, less) has gone, or the disk is full, and writing
+    must not fail once more at the end."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
@@ -166,6 +184,7 @@ def _drop_unwritten() -> None:
 def _run(arguments: list[str] | None) -> int:
     """Parse and invoke without Typer's own ``main``, which swallows interrupts and broken pipes."""
     command = typer.main.get_command(app)
+    _hide_types(command)
     try:
         with command.make_context(
             "rejoinder", sys.argv[1:] if arguments is None else arguments
@@ -179,6 +198,24 @@ def _run(arguments: list[str] | None) -> int:
         if not message:  # a verb without arguments: its help has been printed
             return 2
         help_command = f"{where.command_path if where else 'rejoinder'} --help"
-        sys.stderr.write(f"rejoinder: {harmless(message).rstrip('.')} (see {help_command})\n")
+        sys.stderr.write(f"rejoinder: {printable(message).rstrip('.')} (see {help_command})\n")
         return 2
     return 0
+
+
+def _hide_types(command: Any) -> None:
+    """Show flags and arguments without their types in the help, such as "<bool>"."""
+    for parameter in command.params:
+        if getattr(parameter, "is_flag", False) or parameter.param_type_name == "argument":
+            parameter.display_type_rich = lambda ctx: None
+    show_help = command.get_help_option
+
+    def help_option(context: Any) -> Any:
+        option = show_help(context)
+        if option is not None:
+            option.display_type_rich = lambda ctx: None
+        return option
+
+    command.get_help_option = help_option
+    for each in getattr(command, "commands", {}).values():
+        _hide_types(each)

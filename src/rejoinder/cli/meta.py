@@ -1,56 +1,37 @@
-"""``rejoinder meta``: may this metric be trusted here?"""
+"""``rejoinder meta``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.annotators import (
-    DISTRACTOR,
-    LEAST_KAPPA,
-    MOST_DISTRACTOR,
+from rejoinder.cli.monitor import TerminalMonitor
+from rejoinder.cli.options import (
+    RESAMPLES,
+    SEED,
+    AnyLanguageOption,
+    ColumnsOption,
     DistractorOption,
     DropAnnotatorOption,
-    DropBadOption,
-    LeastKappaOption,
-    MostDistractorOption,
-    check_distractor,
-    check_names,
-    wrong_limits,
-)
-from rejoinder.cli.common import (
+    DropUnreliableOption,
+    EvaluatorOption,
+    ItemsArgument,
     JsonOption,
+    MaxDistractorOption,
+    MinKappaOption,
     ResamplesOption,
     SeedOption,
-    SvgOption,
-    check_output,
-    draw,
-    drawn_to_stdout,
-    naming,
-    print_json,
-    say,
-    show,
-)
-from rejoinder.cli.evaluator import (
-    EvaluatorOption,
     StrictOption,
-    check_strict,
-    guard,
-    plain_seen,
+    SvgOption,
+    check_svg,
+    flag,
 )
+from rejoinder.cli.terminal import draw, print_json, say, show
 
 if TYPE_CHECKING:
-    from rejoinder.evaluator.seen import Guarded
-    from rejoinder.items import Item
-    from rejoinder.meta_evaluation.correlate import Correlations
-    from rejoinder.meta_evaluation.coverage import Third
-    from rejoinder.meta_evaluation.curves import Point
-    from rejoinder.meta_evaluation.raters import Raters, Sifted
-    from rejoinder.meta_evaluation.study import Result, Study
+    from rejoinder.verbs.meta import MetaResult
 
 
 class Level(StrEnum):
@@ -66,234 +47,146 @@ class Statistic(StrEnum):
 
 
 def meta(
-    items: Annotated[str, typer.Argument(metavar="ITEMS", help="Items with ratings, JSONL.")],
-    scores: Annotated[str, typer.Argument(metavar="SCORES", help="What 'score' wrote for them.")],
+    items: ItemsArgument,
+    scores: Annotated[str, typer.Argument(metavar="SCORES", help="Scores of 'score'.")],
     level: Annotated[Level, typer.Option("--level", help="What is correlated.")] = Level.item,
     statistic: Annotated[
-        Statistic, typer.Option("--statistic", help="For 'is metric A better than B'.")
+        Statistic, typer.Option("--statistic", help="For tests of two metrics.")
     ] = Statistic.spearman,
     human_system: Annotated[
-        str, typer.Option("--human-system", metavar="NAME", help="The system that is people.")
+        str,
+        typer.Option(
+            "--human-system",
+            metavar="NAME",
+            help="Name of the system whose replies were written by people.",
+        ),
     ] = "human",
-    right: Annotated[
+    correct: Annotated[
         list[str] | None,
         typer.Option(
-            "--right",
+            "--correct",
             metavar="NAME",
-            help="No ratings: replies of this system are right, others wrong; repeat.",
+            help="Without ratings: replies of this system are correct, others not; repeatable.",
         ),
     ] = None,
     curve: Annotated[
-        bool, typer.Option("--curve", help="Correlation over the number of references too.")
+        bool, flag("--curve", "Also show the correlation over the number of references.")
     ] = False,
     draws: Annotated[
-        int, typer.Option("--draws", min=2, metavar="N", help="Random draws a point of --curve.")
+        int,
+        typer.Option("--draws", min=2, metavar="N", help="Random draws for each point of --curve."),
     ] = 20,
     svg: SvgOption = None,
     drop_annotator: DropAnnotatorOption = None,
-    drop_bad: DropBadOption = False,
-    least_kappa: LeastKappaOption = LEAST_KAPPA,
-    most_distractor: MostDistractorOption = MOST_DISTRACTOR,
-    distractor: DistractorOption = DISTRACTOR,
+    drop_unreliable: DropUnreliableOption = False,
+    min_kappa: MinKappaOption = 0.2,
+    max_distractor: MaxDistractorOption = 0.25,
+    distractor: DistractorOption = "distractor",
     evaluator: EvaluatorOption = None,
+    columns: ColumnsOption = None,
     strict: StrictOption = False,
+    any_language: AnyLanguageOption = False,
     json: JsonOption = False,
-    resamples: ResamplesOption = 1000,
-    seed: SeedOption = 12345,
+    resamples: ResamplesOption = RESAMPLES,
+    seed: SeedOption = SEED,
 ) -> None:
-    """Correlate scores with what people said.
+    """Correlate scores with people's ratings: may this metric be trusted here?
 
     Intervals are bootstrapped over contexts, because replies to one context are not independent.
-    With --evaluator, contexts that were seen while it was made are counted. Annotators who hardly
-    agree with the others, or who rate a planted distractor high, are listed, and left out with
-    --drop-bad. Without ratings, --right tells whether a metric knows people's replies from others.
+    With --evaluator, contexts of its training data are counted. Annotators who hardly agree with
+    the others, or who rate planted distractors highly, are listed, and dropped with
+    --drop-unreliable. Without ratings, --correct tells whether a metric prefers people's replies.
     """
     from rejoinder.errors import UsageError
-    from rejoinder.io import read_items, read_scores
-    from rejoinder.meta_evaluation.annotators import Limits
-    from rejoinder.meta_evaluation.authors import rated_by_author
-    from rejoinder.meta_evaluation.humans import rating_table
-    from rejoinder.meta_evaluation.join import join
-    from rejoinder.meta_evaluation.raters import Sifted
-    from rejoinder.meta_evaluation.study import Settings, results, study
+    from rejoinder.files.paths import check_output
+    from rejoinder.verbs.meta import meta as run
+    from rejoinder.verbs.source import parse_columns
 
-    problems = wrong_limits(least_kappa, most_distractor)
-    if curve and level is not Level.item:
-        problems.append("--curve draws references for single replies: use it with --level item")
     if svg is not None and not curve:
-        problems.append("--svg draws what --curve finds: add --curve")
-    problems += drawn_to_stdout(svg)
-    if right and (drop_bad or drop_annotator):
-        problems.append("--right reads no ratings: there is no annotator to be left out")
-    if problems:
-        raise UsageError(*problems)
+        raise UsageError("--svg draws the curve: add --curve")
+    check_svg(svg)
     check_output(svg, [items, scores, evaluator])
-    check_strict(strict, evaluator is not None)
-    replies = list(read_items(items))
-    if right:
-        replies = rated_by_author(replies, right)
-    joined = join(replies, read_scores(scores), items_name=items, scores_name=scores)
-    # without the right ones, all would be wrong alike
-    settings = Settings(resamples, seed, statistic.value, None if right else human_system)
-    names = drop_annotator or []
-    check_distractor(distractor, (reply.system for reply in replies))
-    check_names(names, rating_table(replies)[0] if names else [])
-    with naming(items):
-        seen = _guarded(replies, evaluator, strict=strict)
-        limits = Limits(least_kappa, most_distractor)
-        people = Sifted.of(replies, limits, names, drop_bad=drop_bad, distractor=distractor)
-        before = None
-        if people.dropped:
-            before = results(joined, level.value, settings)
-            replies = people.items
-            joined = replace(joined, items=replies)
-        found = study(joined, level.value, settings)
-        curves = _curves(replies, found, draws, seed, evaluator) if curve else {}
+    result = run(
+        items,
+        scores=scores,
+        level=level.value,
+        statistic=statistic.value,
+        human_system=human_system,
+        correct=correct or (),
+        curve=curve,
+        draws=draws,
+        drop_annotators=drop_annotator or (),
+        drop_unreliable=drop_unreliable,
+        min_kappa=min_kappa,
+        max_distractor=max_distractor,
+        distractor=distractor,
+        columns=parse_columns(columns),
+        evaluator=evaluator,
+        strict=strict,
+        any_language=any_language,
+        resamples=resamples,
+        seed=seed,
+        monitor=TerminalMonitor(),
+    )
     if svg is not None:
-        from rejoinder.reporting.agreement import curve_chart
-
-        draw(svg, curve_chart(curves, statistic.value))
+        draw(svg, result.plot())
     if json:
-        judged = {"annotators": _plain_people(people, before)}
-        print_json(as_json(found, curves) | judged | ({"seen": plain_seen(seen)} if seen else {}))
-        return
-    from rejoinder.reporting import agreement as tables
+        print_json(result)
+    else:
+        _print(result, human_system, drop_unreliable=drop_unreliable)
 
-    show(tables.correlation_table(found, right or ()))
+
+def _print(result: MetaResult, human_system: str, *, drop_unreliable: bool) -> None:
+    from rejoinder.reporting import meta_tables as tables
+
+    show(tables.correlation_table(result, result.correct))
     for table in (
-        tables.without_human_table(found, human_system),
-        tables.annotator_table(found),
-        tables.accuracy_table(found),
-        tables.auc_table(found),
-        tables.difference_table(found),
-        *tables.coverage_tables(found, right or ()),
-        *(tables.curve_table(name, points) for name, points in curves.items()),
+        tables.without_human_table(result, human_system),
+        tables.annotator_table(result),
+        tables.accuracy_table(result),
+        tables.auc_table(result),
+        tables.difference_table(result),
+        *tables.coverage_tables(result, result.correct),
+        *(tables.curve_table(name, points) for name, points in result.curves.items()),
     ):
         if table is not None:
             show(table)
-    for result in found.results:
-        if reason := result.undefined:
-            say(f"{result.metric}: no correlation: {reason}")
-    if found.humans is not None:
-        say(tables.annotator_facts(found.humans))
-    _print_people(people, before, found.results)
-    if drop_bad and not people.before.names:
-        say("annotators are unknown: no rating names who gave it, so none can be left out")
-    elif drop_bad and not people.bad:
-        say("no annotator is bad: --drop-bad leaves nobody out")
-    for name, reason in found.refused.items():
+    for each in result.results:
+        if reason := each.undefined:
+            say(f"{each.metric}: no correlation: {reason}")
+    if result.humans is not None:
+        say(tables.annotator_facts(result.humans))
+    _print_annotators(result, drop_unreliable=drop_unreliable)
+    for name, reason in result.refused.items():
         say(f"{name}: left out: {reason}")
-    if found.unrated:
-        say(f"{found.unrated:,} of {found.rated + found.unrated:,} have no rating")
+    if result.unrated:
+        say(f"{result.unrated:,} of {result.rated + result.unrated:,} have no rating")
 
 
-def _print_people(people: Sifted, before: Sequence[Result] | None, after: Sequence[Result]) -> None:
-    """Those who rate badly, and what it changed to leave them out."""
+def _print_annotators(result: MetaResult, *, drop_unreliable: bool) -> None:
+    """Print the unreliable annotators, and what it changed to drop them."""
     from rejoinder.meta_evaluation.join import listed
-    from rejoinder.reporting.annotators import agreement_line, annotators_table, before_after_table
+    from rejoinder.reporting.annotator_tables import (
+        agreement_line,
+        annotators_table,
+        before_after_table,
+    )
 
-    if people.bad or people.dropped:
-        show(annotators_table(people.before.agreement, people.bad, "rating"))
-    if before is None or people.after is None:
-        if people.bad:
-            count = len(people.bad)
-            told = "1 annotator is bad" if count == 1 else f"{count:,} annotators are bad"
-            say(f"{told}: --drop-bad leaves out who is")
+    found = result.annotators
+    if found is None:
         return
-    show(before_after_table(before, after))
-    say(f"left out: {listed(people.dropped)}")
-    for when, who in (("before", people.before), ("after", people.after)):
-        say(f"{when}: {agreement_line(who.agreement, who.ratings, 'rating')}")
-
-
-def _plain_people(people: Sifted, before: Sequence[Result] | None) -> dict[str, Any] | None:
-    """None where ratings name nobody."""
-    if not people.before.names:
-        return None
-
-    def plain(who: Raters) -> dict[str, Any]:
-        each = [asdict(one) for one in who.agreement.annotators]
-        named = [{"name": one["name"], "ratings": one.pop("answers")} | one for one in each]
-        return {"ratings": who.ratings, **asdict(who.agreement), "annotators": named}
-
-    earlier = {} if before is None else {"results": [_result(result) for result in before]}
-    return {
-        "before": plain(people.before) | earlier,
-        "bad": people.bad,
-        "dropped": people.dropped,
-        "after": None if people.after is None else plain(people.after),
-    }
-
-
-def _guarded(replies: list[Item], folder: str | None, *, strict: bool) -> dict[str, Guarded]:
-    if folder is None:
-        return {}
-    from rejoinder.evaluator import open_evaluator
-
-    return guard(replies, [open_evaluator(folder)], strict=strict)[1]
-
-
-def _curves(
-    replies: list[Item], found: Study, draws: int, seed: int, evaluator: str | None
-) -> dict[str, list[Point]]:
-    from rejoinder.meta_evaluation.curves import reference_curve
-    from rejoinder.metrics.request import requests
-
-    asked = requests((result.metric for result in found.results), evaluator=evaluator)
-    points = reference_curve(replies, asked.item_metrics, draws=draws, seed=seed)
-    return {request.label: row for request, row in zip(asked.items, points, strict=True)}
-
-
-def as_json(found: Study, curves: dict[str, list[Point]]) -> dict[str, Any]:
-    return {
-        "level": found.level,
-        "rated": found.rated,
-        "unrated": found.unrated,
-        "results": [_result(result) for result in found.results],
-        "refused": found.refused,
-        "differences": found.differences,
-        "humans": found.humans,
-        "curves": curves,
-        "by_coverage": [_third(third) for third in found.by_coverage],
-    }
-
-
-def _result(result: Result) -> dict[str, Any]:
-    """The contract: statistics side by side in one flat object."""
-    extra = {
-        "without_human": _flat(result.without_human) if result.without_human else None,
-        "annotators": result.annotators,
-        "pairwise_accuracy": result.accuracy,
-        "auc": result.auc,
-        "recall_at_1": result.recall_at_1,
-    }
-    return {
-        "metric": result.metric,
-        "level": result.level,
-        "n": result.correlations.n,
-        "unscored": result.unscored,
-        **_flat(result.correlations, count=False),
-        **{key: value for key, value in extra.items() if value is not None},
-    }
-
-
-def _third(third: Third) -> dict[str, Any]:
-    return {
-        "metric": third.metric,
-        "by": third.by,
-        "third": third.third,
-        "from": third.low,
-        "to": third.high,
-        **_flat(third.correlations),
-    }
-
-
-def _flat(correlations: Correlations, *, count: bool = True) -> dict[str, Any]:
-    flat: dict[str, Any] = {"n": correlations.n} if count else {}
-    for name in ("spearman", "pearson", "kendall"):
-        estimate = getattr(correlations, name)
-        known = estimate.low is not None
-        flat[name] = estimate.value
-        flat[f"{name}_p"] = estimate.p
-        flat[f"{name}_ci"] = [estimate.low, estimate.high] if known else None
-    return flat
+    if found.unreliable or found.dropped:
+        show(annotators_table(found.before.agreement, found.unreliable, "rating"))
+    if result.before is not None and found.after is not None:
+        show(before_after_table(result.before, result.results))
+        say(f"dropped: {listed(found.dropped)}")
+        for when, review in (("before", found.before), ("after", found.after)):
+            say(f"{when}: {agreement_line(review.agreement, review.ratings, 'rating')}")
+    elif found.unreliable:
+        count = len(found.unreliable)
+        are = "1 annotator is" if count == 1 else f"{count:,} annotators are"
+        say(f"{are} unreliable: --drop-unreliable leaves their ratings out")
+    if drop_unreliable and not found.before.names:
+        say("no rating names its annotator, so none can be dropped")
+    elif drop_unreliable and not found.unreliable:
+        say("no annotator is unreliable: --drop-unreliable drops none")

@@ -1,133 +1,111 @@
-"""``rejoinder run``: a recipe, step by step; what is done already is not done again."""
+"""``rejoinder run``."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.common import JsonOption, print_json, say, show
-from rejoinder.errors import UsageError
+from rejoinder.cli.options import JsonOption, flag
+from rejoinder.cli.terminal import print_json, say, show
 
 if TYPE_CHECKING:
-    from rejoinder.recipe.file import Recipe, Step, Table
-    from rejoinder.recipe.run import Outcome
+    from rejoinder.recipe.file import Step
+    from rejoinder.recipe.run import Outcome, StepFailed
+    from rejoinder.verbs.run import PlanResult
 
-LAST_LINES = 20
-"""How much of a failed step's messages is repeated."""
+MAX_LINES = 20
+"""Messages of a failed step that are repeated."""
 
 
 def run(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A TOML file.")],
     work: Annotated[
         Path | None,
-        typer.Option("--work", metavar="DIR", help="Where all files go; RECIPE's name + '-run'."),
+        typer.Option("--work", metavar="DIR", help="Folder of all files; NAME-run by default."),
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Change a variable; repeat."),
+        typer.Option("--set", metavar="NAME=VALUE", help="Change a variable; repeatable."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print the commands and what is done already.")
+        bool, flag("--dry-run", "Only print the commands and which of them are done.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
     """Run the steps of a recipe and print its table.
 
-    A step is skipped when its files are there and nothing that they were made of has changed.
+    A step is skipped if its files are there and nothing that they were made of has changed.
     """
-    from rejoinder.recipe.file import read_recipe
-    from rejoinder.recipe.run import StepFailed, run_recipe
+    from rejoinder.recipe.run import StepFailed
+    from rejoinder.verbs.run import PlanResult
+    from rejoinder.verbs.run import run as start
 
-    work = Path(f"{Path(recipe).stem}-run") if work is None else work
-    asked = read_recipe(recipe, work, _changes(set_ or []))
-    if dry_run:
-        _print_plan(asked, work, json)
-        return
-    total = len(asked.steps)
     on_terminal = sys.stderr.isatty()
 
-    def started(step: Step, number: int) -> None:
+    def started(step: Step, number: int, total: int) -> None:
         if on_terminal:
             say(f"{number}/{total} {step.name} …")
 
-    def finished(outcome: Outcome, number: int) -> None:
+    def finished(outcome: Outcome, number: int, total: int) -> None:
         took = "as before" if outcome.state == "skipped" else f"{outcome.seconds:.1f} s"
         say(f"{number}/{total} {outcome.name} … {took}")
 
     try:
-        outcomes = run_recipe(
-            asked, work, on_start=started, on_finish=finished, show_messages=on_terminal
+        result = start(
+            recipe,
+            work=work,
+            variables=_variables(set_ or []),
+            dry_run=dry_run,
+            on_start=started,
+            on_finish=finished,
+            show_messages=on_terminal,
         )
     except StepFailed as failure:
-        if not on_terminal and failure.log.is_file():
-            for line in failure.log.read_text("utf-8", "replace").splitlines()[-LAST_LINES:]:
-                say(f"  {line}")
+        say_log(failure, on_terminal=on_terminal)
         raise
-    results = None if asked.table is None else _write_table(asked.table)
     if json:
-        steps = [
-            {"name": o.name, "state": o.state, "seconds": round(o.seconds, 3)} for o in outcomes
-        ]
-        summary = {"recipe": recipe, "work": str(work), "steps": steps, "results": results}
-        print_json(summary)
-    elif results is not None and asked.table is not None:
-        from rejoinder.reporting.collected import collected_tables
+        print_json(result)
+    elif isinstance(result, PlanResult):
+        _print_plan(result)
+    elif result.results is not None and result.recipe.table is not None:
+        from rejoinder.reporting.recipe_tables import collected_tables
 
-        for table in collected_tables(asked.table.title, results):
+        for table in collected_tables(result.recipe.table.title, result.results):
             show(table)
 
 
-def _changes(pairs: list[str]) -> dict[str, str]:
-    changes = {}
+def say_log(failure: StepFailed, *, on_terminal: bool) -> None:
+    """Repeat the last messages of a failed step, unless they were shown."""
+    if not on_terminal and failure.log.is_file():
+        for line in failure.log.read_text("utf-8", "replace").splitlines()[-MAX_LINES:]:
+            say(f"  {line}")
+
+
+def _variables(pairs: list[str]) -> dict[str, str]:
+    from rejoinder.errors import UsageError
+
+    variables: dict[str, str] = {}
     problems = []
     for pair in pairs:
-        name, mark, value = pair.partition("=")
-        if not mark or not name:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
             problems.append(f"--set {pair}: expected NAME=VALUE")
-        elif name in changes:
+        elif name in variables:
             problems.append(f"--set {name}: given twice")
-        changes[name] = value
+        variables[name] = value
     if problems:
         raise UsageError(*problems)
-    return changes
+    return variables
 
 
-def _print_plan(recipe: Recipe, work: Path, json: bool) -> None:
-    from rejoinder.recipe.run import pending
-
-    waiting = pending(recipe, work)
-    if json:
-        steps = [
-            {
-                "name": step.name,
-                "state": "to do" if waits else "done",
-                "run": step.arguments,
-                "reads": step.reads,
-                "makes": step.makes,
-            }
-            for step, waits in zip(recipe.steps, waiting, strict=True)
-        ]
-        print_json({"recipe": recipe.path, "work": str(work), "steps": steps})
-        return
-    for number, (step, waits) in enumerate(zip(recipe.steps, waiting, strict=True), 1):
-        state = "" if waits else " (done)"
+def _print_plan(plan: PlanResult) -> None:
+    steps = plan.recipe.steps
+    for number, (step, pending) in enumerate(zip(steps, plan.pending, strict=True), 1):
+        state = "" if pending else " (done)"
         goes = "" if step.stdout is None else f" > {shlex.quote(step.stdout)}"
-        sys.stdout.write(f"# {number}/{len(recipe.steps)} {step.name}{state}\n")
+        sys.stdout.write(f"# {number}/{len(steps)} {step.name}{state}\n")
         sys.stdout.write(f"rejoinder {shlex.join(step.arguments)}{goes}\n")
-
-
-def _write_table(table: Table) -> list[dict[str, Any]]:
-    import msgspec
-
-    from rejoinder.io import open_output
-    from rejoinder.recipe.results import collect
-
-    results = collect(table)
-    with open_output(table.output) as stream:
-        payload = {"title": table.title, "results": results}
-        stream.write(msgspec.json.format(msgspec.json.encode(payload), indent=2) + b"\n")
-    return results

@@ -1,4 +1,4 @@
-"""``rejoinder sample``: pairs of several files in one, all of them or a random part."""
+"""``rejoinder sample``."""
 
 from __future__ import annotations
 
@@ -7,30 +7,28 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.common import check_output, say, seeded
-from rejoinder.errors import MissingExtra
+from rejoinder.cli.options import SEED, JsonOption, output_file, seed_option
+from rejoinder.cli.terminal import print_json, say
 
 
 def sample(
     pairs: Annotated[list[str], typer.Argument(metavar="PAIRS…", help="Parquet files of pairs.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the pairs go (Parquet).")
-    ],
+    output: Annotated[Path, output_file("Output file of the pairs (Parquet).")],
     count: Annotated[
-        int | None, typer.Option("--pairs", "-n", metavar="N", min=1, help="How many; default all.")
+        int | None,
+        typer.Option("--pairs", "-n", metavar="N", min=1, help="Number of pairs; default all."),
     ] = None,
-    seed: Annotated[int, seeded("Which ones.")] = 12345,
+    seed: Annotated[int, seed_option()] = SEED,
+    json: JsonOption = False,
 ) -> None:
     """Join files of pairs, and draw some of the pairs at random.
 
-    For a pool that is searched in minutes, or an experiment on how much data are needed.
+    For a pool that is searched in minutes, or to measure how much data is needed.
     """
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise MissingExtra("pairs are Parquet files: pip install pyarrow") from None
-    from rejoinder.logs.sample import sample_pairs
+    from rejoinder.verbs.sample import sample as run
 
-    check_output(output, pairs)
-    written, total = sample_pairs(pairs, output, count, seed)
-    say(f"{output}: {written:,} of {total:,} pairs")
+    result = run(pairs, output=output, count=count, seed=seed)
+    if json:
+        print_json(result)
+    else:
+        say(f"{output}: {result.pairs:,} of {result.available:,} pairs")

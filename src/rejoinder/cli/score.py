@@ -1,174 +1,135 @@
-"""``rejoinder score``: items in, scores out, and a table of what they sum up to."""
+"""``rejoinder score``."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections import Counter
-from contextlib import nullcontext
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rejoinder.cli.common import (
+from rejoinder.cli.monitor import TerminalMonitor
+from rejoinder.cli.options import (
+    RESAMPLES,
+    SEED,
+    AnyLanguageOption,
+    ColumnsOption,
+    EvaluatorOption,
+    ItemsArgument,
     JsonOption,
     LanguageOption,
     MetricsOption,
     OutputOption,
+    PluginOption,
     ResamplesOption,
     SeedOption,
-    check_output,
-    naming,
-    print_json,
-    say,
-    show,
-)
-from rejoinder.cli.evaluator import (
-    EvaluatorOption,
     StrictOption,
-    evaluators_of,
-    guard,
-    plain_coverage,
-    plain_seen,
-    read_twice,
-    say_coverage,
-    watched,
+    flag,
+    load_plugins,
 )
-from rejoinder.cli.progress import progress
+from rejoinder.cli.terminal import print_json, say, say_coverage, show
 
 if TYPE_CHECKING:
-    from rejoinder.metrics.evaluate import Judged
-    from rejoinder.metrics.request import Requests
-    from rejoinder.metrics.summary import Summary
+    from rejoinder.verbs.score import ScoreResult
 
 
 def score(
-    items: Annotated[str, typer.Argument(metavar="ITEMS", help="JSONL, .gz, .zst, or - .")],
+    items: ItemsArgument,
     metric: MetricsOption,
     output: OutputOption = None,
     evaluator: EvaluatorOption = None,
+    columns: ColumnsOption = None,
     strict: StrictOption = False,
     language: LanguageOption = None,
-    parts: Annotated[
-        bool, typer.Option("--parts", help="Write ingredients of scores too.")
-    ] = False,
+    any_language: AnyLanguageOption = False,
+    parts: Annotated[bool, flag("--parts", "Also write the components of each score.")] = False,
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-under",
+            metavar="METRIC=X",
+            help="Exit with code 5 if the corpus value is worse; repeatable.",
+        ),
+    ] = None,
+    plugin: PluginOption = None,
     json: JsonOption = False,
-    resamples: ResamplesOption = 1000,
-    seed: SeedOption = 12345,
+    resamples: ResamplesOption = RESAMPLES,
+    seed: SeedOption = SEED,
 ) -> None:
     """Score replies with one or more metrics.
 
-    Scores go to FILE and a summary to stdout; without -o, scores go to stdout and the summary
-    to stderr. A terminal gets the summary only, unless -o - asks for more. Metrics that ask an
+    Scores go to FILE and a summary to stdout; without -o, scores go to stdout and the summary to
+    stderr. A terminal shows only the summary, unless -o - asks for the scores. Metrics that need an
     evaluator (see 'rejoinder fit') need --evaluator.
     """
     from rejoinder.errors import UsageError
-    from rejoinder.io import JsonLines, open_output, read_items, write_jsonl
-    from rejoinder.items import Item
-    from rejoinder.metrics.evaluate import evaluate, judge_sets
-    from rejoinder.metrics.records import item_scores, set_scores
-    from rejoinder.metrics.request import notes, requests
-    from rejoinder.metrics.summary import Summarizer
+    from rejoinder.verbs.score import score as run
+    from rejoinder.verbs.source import parse_columns
 
-    check_output(output, [items, evaluator])
-    asked = requests(metric, language, evaluator)
+    load_plugins(plugin)
+    limits = _limits(fail_under or [], metric)
     summary_only = output is None and sys.stdout.isatty()
-    output = None if str(output) == "-" else output
-    if json and output is None:
+    to_stdout = not summary_only and (output is None or str(output) == "-")
+    if json and (to_stdout or summary_only):
         raise UsageError("--json prints the summary to stdout, where the scores go: add -o FILE")
-    source = JsonLines(items)
-    summarizer = Summarizer(asked.item_metrics, resamples=resamples, seed=seed)
-    kept: list[Item] = []
-    evaluators = evaluators_of(asked, evaluator, strict=strict)
-    tallies: dict[str, Any] = {}
-    within: list[float] = []
-
-    def tell(done: int, total: int) -> None:
-        """Of metrics that judge all items at once, when all have been read."""
-        within[:] = [done / total]
-        advance(done)
-
-    with (
-        read_twice(source) if evaluators else nullcontext(),
-        naming(source.name),
-        open_output(Path(os.devnull) if summary_only else output) as stream,
-        progress("scoring", lambda: within[-1] if within else source.fraction) as advance,
-    ):
-        examined, seen = guard(read_items(source), evaluators, strict=strict)
-        done = 0
-        scored = evaluate(
-            read_items(source), asked.item_metrics, examined=examined, on_progress=tell
-        )
-        for batch, results in watched(summarizer.watch(scored), tallies):
-            write_jsonl(stream, item_scores(asked.items, batch, results, parts=parts))
-            if asked.sets:
-                kept.extend(batch)
-            done += len(batch)
-            advance(done)
-        judged = judge_sets(kept, asked.set_metrics)
-        write_jsonl(stream, set_scores(asked.sets, judged))
-        summaries = summarizer.summaries()
-    for note in notes(asked):
+    result = run(
+        items,
+        metric,
+        columns=parse_columns(columns),
+        language=language,
+        any_language=any_language,
+        evaluator=evaluator,
+        strict=strict,
+        output=None if summary_only else "-" if to_stdout else output,
+        parts=parts,
+        keep=False,
+        resamples=resamples,
+        seed=seed,
+        monitor=TerminalMonitor(),
+    )
+    for note in result.notes:
         say(note)
-    for name, tally in tallies.items():
-        say_coverage(name, tally.covered())
+    say_coverage(result.safeguards)
     if json:
-        found = as_json(asked, summaries, judged)
-        if evaluators:
-            found |= {"coverage": plain_coverage(tallies), "seen": plain_seen(seen)}
-        print_json(found)
+        print_json(result)
     else:
-        print_tables(asked, summaries, judged, stderr=output is None)
+        _print(result, stderr=to_stdout or summary_only)
         if summary_only:
-            say("the scores of each item: add -o FILE, or -o - to see them here")
+            say("to get the score of each item, add -o FILE, or -o - to see them here")
+    if limits:
+        result.fail_under(limits)
 
 
-def print_tables(
-    asked: Requests, summaries: list[Summary], judged: list[Judged], *, stderr: bool
-) -> None:
+def _limits(options: list[str], metrics: list[str]) -> dict[str, float]:
+    """Parse ``METRIC=VALUE``; the spec of the metric may contain '=', too."""
+    from rejoinder.errors import UsageError
+    from rejoinder.spec import did_you_mean, parse
+
+    limits: dict[str, float] = {}
+    problems = []
+    for option in options:
+        name, equals, value = option.rpartition("=")
+        try:
+            limits[name] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals or not name or limits.get(name) != limits.get(name):
+            problems.append(f"--fail-under {option}: expected METRIC=NUMBER")
+        elif name not in metrics:
+            problems.append(f"--fail-under {name}: {did_you_mean(name, metrics)} (of -m)")
+    if problems:
+        raise UsageError(*problems)
+    return {str(parse(name)): value for name, value in limits.items()}
+
+
+def _print(result: ScoreResult, *, stderr: bool) -> None:
     from rejoinder.reporting.tables import judged_table, score_tables
 
-    for table in score_tables(asked.labels, summaries):
+    labels = result.metrics.labels
+    for table in score_tables(labels, result.summaries):
         show(table, stderr=stderr)
-    if judged:
-        show(judged_table(asked.labels, judged), stderr=stderr)
-    reasons = Counter[tuple[str, str]]()
-    for row in summaries:
-        for reason, count in row.unscored.items():
-            reasons[asked.labels[row.metric], reason] += count
-    for each in judged:
-        label = asked.labels[each.metric]
-        reasons.update((label, value) for value in each.contexts.values() if isinstance(value, str))
-    for (name, reason), count in reasons.items():
+    if result.sets:
+        show(judged_table(labels, result.sets), stderr=stderr)
+    for (name, reason), count in result.unscored.items():
         say(f"{name}: {count:,} unscored: {reason}")
-    for request in [*asked.items, *asked.sets]:
-        say(f"signature {request.metric.signature()}")
-
-
-def as_json(asked: Requests, summaries: list[Summary], judged: list[Judged]) -> dict[str, Any]:
-    labels = asked.labels
-    return {
-        "results": [
-            {
-                "metric": labels[row.metric],
-                "system": row.system,
-                "corpus": row.corpus,
-                "mean": row.mean,
-                "scored": row.scored,
-                "unscored": row.unscored,
-                "signature": row.metric.signature(),
-            }
-            for row in summaries
-        ]
-        + [
-            {
-                "metric": labels[row.metric],
-                "system": row.system,
-                "value": row.value,
-                "unscored": {} if row.reason is None else {row.reason: 1},
-                "signature": row.metric.signature(),
-            }
-            for row in judged
-        ]
-    }
+    for metric in labels:
+        say(f"signature {metric.signature()}")

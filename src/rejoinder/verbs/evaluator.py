@@ -1,168 +1,145 @@
-"""An evaluator in memory, for use again and again: in a notebook, or inside a training loop."""
+"""An evaluator in memory, for repeated use: in a notebook or inside a training loop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from rejoinder.errors import DataError, UsageError
-from rejoinder.evaluator.folder import Evaluator as Opened
-from rejoinder.evaluator.folder import open_evaluator
+from rejoinder.evaluator.contamination import TestSet
+from rejoinder.evaluator.evaluator import Evaluator as EvaluatorFolder
+from rejoinder.evaluator.evaluator import open_evaluator
 from rejoinder.evaluator.manifest import Manifest
-from rejoinder.evaluator.seen import EvaluatedSet
-from rejoinder.inputs.items import as_items, made
-from rejoinder.items import Item, Reference, item_from
-from rejoinder.metrics.request import Requests, requests
-from rejoinder.verbs.results import Items, Results
-from rejoinder.verbs.scoring import scored
+from rejoinder.inputs.items import as_items
+from rejoinder.inputs.texts import from_texts
+from rejoinder.items import Item
+from rejoinder.metrics.metric_set import MetricSet, make_metrics
+from rejoinder.verbs.items import Items
+from rejoinder.verbs.results import Result, html_table, to_plain
+from rejoinder.verbs.score import ScoreResult, listed, run_metrics
 
 if TYPE_CHECKING:
-    from rejoinder.inputs.items import Given
-    from rejoinder.retrieve.base import Mask
-    from rejoinder.retrieve.known import Known
-
-References = Sequence[str | Mapping[str, Any] | Reference]
-RESAMPLES = 100
-"""A step of a training asks for scores; its intervals may be rough."""
+    from rejoinder.inputs.items import ItemsLike
+    from rejoinder.retrieve.leaks import LeakIndex
+    from rejoinder.retrieve.retriever import Mask
+    from rejoinder.verbs.score import Metrics
 
 
-class Evaluator:
-    """What was learned from logs. Its pool and its networks are loaded when they are first asked
-    for, and stay in memory."""
+class Evaluator(Result):
+    """An evaluator that :func:`fit` made.
 
-    def __init__(self, opened: Opened) -> None:
-        self._opened = opened
-        self._asked: dict[tuple[tuple[str, ...], str | None], Requests] = {}
+    Its pool and its networks are loaded when they are first needed, and stay in memory.
+    """
+
+    def __init__(self, folder: EvaluatorFolder) -> None:
+        self._folder = folder
+        self._metrics: dict[tuple[tuple[Any, ...], str | None], MetricSet] = {}
 
     @classmethod
     def load(cls, folder: str | Path) -> Evaluator:
-        """The evaluator that :func:`rejoinder.fit` or 'rejoinder fit' wrote."""
+        """Open the folder that :func:`rejoinder.fit` or 'rejoinder fit' wrote."""
         return cls(open_evaluator(folder))
 
     @property
     def path(self) -> Path:
-        return self._opened.path
+        return self._folder.path
 
     @property
     def manifest(self) -> Manifest:
-        """What it was made of and with, and what it is worth."""
-        return self._opened.manifest
+        """Its data, settings, parts and validation results."""
+        return self._folder.manifest
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the manifest, as ``rejoinder fit --json`` prints it."""
+        plain: dict[str, Any] = to_plain(self.manifest)
+        return plain
 
     def __str__(self) -> str:
-        return str(self._opened)
+        return str(self._folder)
 
     def __repr__(self) -> str:
-        return repr(self._opened)
+        return repr(self._folder)
+
+    def _repr_html_(self) -> str:
+        manifest = self.manifest
+        facts = {
+            "evaluator": str(self.path),
+            "language": manifest.language,
+            "preset": manifest.preset,
+            "rejoinder": manifest.rejoinder,
+            "validation": str(dict(manifest.validation)),
+        }
+        return html_table({name: [value] for name, value in facts.items()})
 
     def score(
         self,
         contexts: Sequence[str | Sequence[str]],
         replies: Sequence[str],
-        references: Sequence[str | References | None] | None = None,
-        metrics: str | Sequence[str] = ("ruber",),
+        references: Sequence[Any] | None = None,
+        metrics: Metrics = ("rejoinder",),
         *,
         language: str | None = None,
-    ) -> Results:
-        """Score replies to contexts: ``evaluator.score(contexts, replies)["ruber"].values``.
+    ) -> ScoreResult:
+        """Score replies to contexts: ``evaluator.score(contexts, replies)["rejoinder"].values``.
 
-        A context is a list of turns, oldest first, or one text, a turn a line. ``references`` has,
-        for each reply, good replies that are known, if there are any. What the pool has of these
-        very contexts is left out, so contexts of the logs may be scored, too.
+        A context is a list of turns, oldest first, or one text, a turn per line. ``references`` has
+        known good replies for each reply, or None. Pairs of the pool with the same contexts are not
+        used as references, so contexts of the logs may be scored, too. Nothing is resampled.
         """
-        items = list(_items(contexts, replies, references))
+        items = from_texts(replies, references=references, contexts=contexts)
         if not items:
             raise DataError("there are no replies")
-        specs = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-        asked = self._requests(specs, language)
-        return scored(
+        return run_metrics(
             items,
-            specs,
-            asked.item_metrics,
-            resamples=RESAMPLES,
-            seed=0,
-            examined=_Examined.by(self, items),
+            self._make_metrics(tuple(listed(metrics)), language),
+            test_set=_CallTestSet.of_call(self, items),
         )
 
-    def expand(self, items: Given, k: int | None = None) -> Items:
-        """The items with references from the pool, each with a weight from -1 to 1: ``k`` of them,
-        or as many as the evaluator was made for."""
-        found, kind = as_items(items)
-        listed = list(found)
-        return Items(self._opened.expansion(listed, k, self._leaks(listed)).items, kind)
+    def expand(self, items: ItemsLike, k: int | None = None) -> Items:
+        """Return the items with references from the pool, each with a weight from -1 to 1.
 
-    def _requests(self, specs: tuple[str, ...], language: str | None) -> Requests:
-        if (specs, language) not in self._asked:
-            asked = requests(specs, language, str(self.path))
-            if asked.sets:
-                raise UsageError(
-                    f"{asked.sets[0].label} judges sets of replies; use rejoinder.diversity"
-                )
-            self._asked[specs, language] = asked
-        return self._asked[specs, language]
+        There are ``k`` of them, by default as many as the evaluator was fitted for.
+        """
+        found, kind = as_items(items)
+        listed_items = list(found)
+        expansion = self._folder.expansion(listed_items, k, self._leaks(listed_items))
+        return Items(expansion.items, kind)
+
+    def _make_metrics(self, metrics: tuple[Any, ...], language: str | None) -> MetricSet:
+        if (metrics, language) not in self._metrics:
+            made = make_metrics(metrics, language, str(self.path))
+            if made.set_metrics:
+                label = made.labels[made.set_metrics[0]]
+                raise UsageError(f"{label} scores sets of replies; use rejoinder.diversity")
+            self._metrics[metrics, language] = made
+        return self._metrics[metrics, language]
 
     @cached_property
-    def _known(self) -> Known:
-        from rejoinder.retrieve.known import Known
+    def _leak_index(self) -> LeakIndex:
+        from rejoinder.retrieve.leaks import LeakIndex
 
-        return Known(self._opened.pool)
+        return LeakIndex(self._folder.pool)
 
     def _leaks(self, items: Sequence[Item]) -> Mask:
-        return self._known.leaks({item.context[-1] for item in items if item.context})
+        return self._leak_index.find({item.context[-1] for item in items if item.context})
 
 
-class _Examined(EvaluatedSet):
-    """The contexts of one call; what the pool has of them is looked up."""
+class _CallTestSet(TestSet):
+    """The contexts of one call; the pool rows that have them are looked up in an index."""
 
-    _asked: Evaluator
+    _evaluator: Evaluator
     _mask: Mask
 
     @classmethod
-    def by(cls, evaluator: Evaluator, items: Sequence[Item]) -> EvaluatedSet:
-        found = cls()
-        found._asked, found._mask = evaluator, evaluator._leaks(items)
-        found.turns = {item.context[-1]: 1 for item in items if item.context}
-        return found
+    def of_call(cls, evaluator: Evaluator, items: Sequence[Item]) -> TestSet:
+        made = cls()
+        made._evaluator, made._mask = evaluator, evaluator._leaks(items)
+        made.turns = {item.context[-1]: 1 for item in items if item.context}
+        return made
 
-    def leaks(self, evaluator: Opened) -> Mask:
+    def leaks(self, evaluator: EvaluatorFolder) -> Mask:
         # a spec may name another evaluator
-        return self._mask if evaluator is self._asked._opened else super().leaks(evaluator)
-
-
-def _items(
-    contexts: Sequence[str | Sequence[str]],
-    replies: Sequence[str],
-    references: Sequence[str | References | None] | None,
-) -> list[Item]:
-    for name, given in (("contexts", contexts), ("replies", replies), ("references", references)):
-        if isinstance(given, str):
-            raise UsageError(f"{name}: expected a list, one for each reply; got one text")
-    given_references = [None] * len(replies) if references is None else references
-    if not len(contexts) == len(replies) == len(given_references):
-        counts = f"{len(contexts)} contexts, {len(replies)} replies"
-        more = "" if references is None else f", {len(references)} references"
-        raise UsageError(f"expected one context for each reply; got {counts}{more}")
-    return [
-        made(f"reply {number}", item_from, _record(number, context, reply, good))
-        for number, (context, reply, good) in enumerate(
-            zip(contexts, replies, given_references, strict=True)
-        )
-    ]
-
-
-def _record(
-    number: int, context: str | Sequence[str], reply: str, good: str | References | None
-) -> dict[str, Any]:
-    one = isinstance(context, str) or not isinstance(context, Iterable)
-    known: References = [] if good is None else [good] if isinstance(good, str) else good
-    return {
-        "id": str(number),
-        "context": context if one else list(context),
-        "response": reply,
-        "references": [
-            msgspec.structs.asdict(each) if isinstance(each, Reference) else each for each in known
-        ],
-    }
+        same = evaluator is self._evaluator._folder
+        return self._mask if same else super().leaks(evaluator)

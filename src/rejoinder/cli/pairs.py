@@ -1,0 +1,286 @@
+"""``rejoinder pairs``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rejoinder.cli.monitor import TerminalMonitor
+from rejoinder.cli.options import (
+    SEED,
+    AnswersArgument,
+    CandidatesArgument,
+    DistractorOption,
+    DropAnnotatorOption,
+    DropUnreliableOption,
+    JsonOption,
+    MaxDistractorOption,
+    MinKappaOption,
+    OutputOption,
+    StrictAnswersOption,
+    SvgOption,
+    check_svg,
+    flag,
+    output_folder,
+    seed_option,
+)
+from rejoinder.cli.terminal import draw, print_json, say, show
+
+if TYPE_CHECKING:
+    from rejoinder.verbs.pairs import PairsFitResult
+
+app = typer.Typer(
+    help="Plan comparisons of replies, and turn people's answers into scores.",
+    no_args_is_help=True,
+)
+
+
+@app.command("plan")
+def plan(
+    candidates: CandidatesArgument,
+    answers: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ANSWERS…", help="Answers so far (JSONL)."),
+    ] = None,
+    count: Annotated[
+        int | None,
+        typer.Option("--pairs", "-n", metavar="N", min=1, help="Number of pairs to ask about."),
+    ] = None,
+    share: Annotated[
+        float | None,
+        typer.Option(
+            "--share", metavar="S", help="Up to this share of each context's pairs, such as .06."
+        ),
+    ] = None,
+    output: OutputOption = None,
+    annotator: Annotated[
+        list[str] | None,
+        typer.Option("--annotator", metavar="NAME", help="Divide the pairs among these."),
+    ] = None,
+    shared: Annotated[
+        float,
+        typer.Option("--shared", metavar="S", help="Share of the pairs that all annotators get."),
+    ] = 0.1,
+    again: Annotated[bool, flag("--again", "Also ask pairs that have answers.")] = False,
+    texts: Annotated[bool, flag("--texts", "Write contexts and replies beside their ids.")] = False,
+    seed: Annotated[int, seed_option("Random seed; breaks ties.")] = SEED,
+    strict: StrictAnswersOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Choose the pairs of replies that are most worth asking about next.
+
+    Ask a few, let people answer, plan again with all ANSWERS: that needs about half as many
+    comparisons as pairs drawn at random. A line of the plan becomes an answer when "winner": "a",
+    "b" or "tie" is added.
+    """
+    from rejoinder.verbs import pairs
+
+    _check_stdout(json, output, "pairs")
+    result = pairs.plan(
+        candidates,
+        answers or (),
+        count=count,
+        share=share,
+        annotators=annotator or (),
+        shared=shared,
+        again=again,
+        texts=texts,
+        output="-" if output is None else output,
+        strict=strict,
+        seed=seed,
+        monitor=TerminalMonitor(),
+    )
+    if json:
+        print_json(result)
+        return
+    say(
+        f"{result.pairs:,} pairs of {len(result.per_context):,} contexts,"
+        f" {len(result.questions):,} questions; {result.answers:,} answers so far"
+    )
+    if count is not None and result.pairs < count:
+        say(f"{count - result.pairs:,} fewer than asked for: all other pairs have answers")
+
+
+@app.command("fit")
+def fit(
+    candidates: CandidatesArgument,
+    answers: AnswersArgument,
+    output: OutputOption = None,
+    by: Annotated[
+        str, typer.Option("--by", metavar="METHOD", help="rate (counted) or bradley-terry.")
+    ] = "bradley-terry",
+    into: Annotated[
+        str | None,
+        typer.Option(
+            "--into", metavar="ITEMS", help="Write these, with candidates as weighted references."
+        ),
+    ] = None,
+    per_annotator: Annotated[
+        bool, flag("--per-annotator", "Write a rating of each annotator, not one number.")
+    ] = False,
+    drop_annotator: DropAnnotatorOption = None,
+    drop_unreliable: DropUnreliableOption = False,
+    min_kappa: MinKappaOption = 0.2,
+    max_distractor: MaxDistractorOption = 0.25,
+    distractor: DistractorOption = "distractor",
+    strict: StrictAnswersOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Turn answers into winning rates, as ratings or as weights of references.
+
+    Annotators who hardly agree with the others, or who prefer a planted distractor, are listed, and
+    dropped with --drop-unreliable.
+    """
+    from rejoinder.verbs import pairs
+
+    _check_stdout(json, output, "items")
+    result = pairs.fit(
+        candidates,
+        answers,
+        by=by,
+        into=into,
+        per_annotator=per_annotator,
+        drop_annotators=drop_annotator or (),
+        drop_unreliable=drop_unreliable,
+        min_kappa=min_kappa,
+        max_distractor=max_distractor,
+        distractor=distractor,
+        output="-" if output is None else output,
+        strict=strict,
+        monitor=TerminalMonitor(),
+    )
+    if json:
+        print_json(result)
+        return
+    _print_annotators(result)
+    _print_fit(result, stderr=_to_stdout(output))
+
+
+@app.command("curve")
+def curve(
+    candidates: CandidatesArgument,
+    answers: AnswersArgument,
+    draws: Annotated[
+        int,
+        typer.Option("--draws", metavar="N", min=1, max=10_000, help="Random draws of each share."),
+    ] = 20,
+    seed: Annotated[int, seed_option()] = SEED,
+    svg: SvgOption = None,
+    strict: StrictAnswersOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Measure how many pairs are enough: agreement over the share of judged pairs.
+
+    Winning rates from some of an annotator's answers, compared with those from all of them (within
+    annotator) and from all answers of another annotator (between annotators).
+    """
+    from rejoinder.files.paths import check_output
+    from rejoinder.reporting.pairs_tables import curve_table
+    from rejoinder.verbs import pairs
+
+    check_svg(svg)
+    check_output(svg, [candidates, *answers])
+    result = pairs.curve(
+        candidates, answers, draws=draws, seed=seed, strict=strict, monitor=TerminalMonitor()
+    )
+    if svg is not None:
+        draw(svg, result.plot())
+    if json:
+        print_json(result)
+    else:
+        show(curve_table(result.curve))
+
+
+@app.command("simulate")
+def simulate(
+    output: Annotated[Path, output_folder("Folder of the files.")],
+    contexts: Annotated[
+        int, typer.Option("--contexts", metavar="N", min=1, max=10_000, help="Number of contexts.")
+    ] = 10,
+    references: Annotated[
+        int, typer.Option("--references", metavar="N", min=3, max=1000, help="Of each context.")
+    ] = 100,
+    tests: Annotated[
+        int, typer.Option("--tests", metavar="N", min=1, max=1000, help="Further replies to each.")
+    ] = 20,
+    judges: Annotated[
+        int, typer.Option("--judges", metavar="N", min=1, max=100, help="Number of annotators.")
+    ] = 2,
+    seed: Annotated[int, seed_option()] = SEED,
+    json: JsonOption = False,
+) -> None:
+    """Simulate contexts whose replies have a known quality, and annotators who compare them.
+
+    Writes candidates.jsonl, answers.jsonl (all pairs, by every annotator) and tests.jsonl (further
+    replies with their quality as rating). Annotators agree with each other and with themselves as
+    those of Sugiyama et al. 2019.
+    """
+    from rejoinder.verbs import pairs
+
+    result = pairs.simulate(
+        output, contexts=contexts, references=references, tests=tests, judges=judges, seed=seed
+    )
+    if json:
+        print_json(result)
+    else:
+        counts = (f"{count:,} {what}" for what, count in result.to_dict().items())
+        say(f"{', '.join(counts)} in {output}")
+
+
+def _to_stdout(output: Path | None) -> bool:
+    return output is None or str(output) == "-"
+
+
+def _check_stdout(json: bool, output: Path | None, what: str) -> None:
+    from rejoinder.errors import UsageError
+
+    if json and _to_stdout(output):
+        raise UsageError(f"--json prints a summary to stdout, where the {what} go: add -o FILE")
+
+
+def _print_annotators(result: PairsFitResult) -> None:
+    from rejoinder.reporting.annotator_tables import agreement_line, annotators_table
+
+    if result.before.annotators:
+        show(annotators_table(result.before, result.unreliable), stderr=True)
+    answers = result.comparisons
+    say(agreement_line(result.before, len(answers)))
+    for count, what in ((answers.repeated, "repeat"), (answers.contradicting, "contradict")):
+        if count:
+            say(f"{count:,} answers {what} an earlier one of their annotator: they share one vote")
+    if result.after is not None:
+        say(f"without those dropped: {agreement_line(result.after, result.kept)}")
+
+
+def _print_fit(result: PairsFitResult, *, stderr: bool) -> None:
+    from rejoinder.meta_evaluation.join import listed
+    from rejoinder.reporting.pairs_tables import systems_table
+
+    found, items = result.scores, result.candidates
+    show(systems_table(items, found), stderr=stderr)
+    if missing := int((found.component < 0).sum()):
+        say(f"{missing:,} of {len(items):,} candidates have no score: they were never compared")
+    if found.disconnected:
+        say(
+            f"{len(found.disconnected):,} contexts fall into parts that no comparison connects;"
+            f" scores are comparable within a part only: {listed(found.disconnected)}"
+        )
+    if found.prior_bounded and found.method == "bradley-terry":
+        say(
+            f"{found.prior_bounded:,} candidates always won, or lost, against a part of the"
+            " others: only the prior keeps their strengths finite"
+        )
+    if found.circular_triads:
+        say(
+            f"{found.circular_triads:,} of {found.triads:,} triads are circular: each reply is"
+            " preferred to the next"
+        )
+    if (attached := result.attached) is not None:
+        say(
+            f"{attached.items:,} items with {attached.references:,} weighted references,"
+            f" instead of the {attached.replaced:,} that they had"
+        )
+        if attached.without:
+            say(f"{attached.without:,} items have none: no candidate of their context has a score")

@@ -1,0 +1,96 @@
+"""Output of the command line: the two streams, tables, JSON."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from rejoinder.verbs.results import Result
+    from rejoinder.verbs.safeguards import Safeguards
+
+WIDTH = 80
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console for one of the streams: 80 columns wide unless it is a terminal."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else WIDTH
+    # names and texts come from data: brackets in them are no markup
+    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+
+
+def printable(message: str) -> str:
+    """Replace control characters: names and texts come from data, and could clear the window."""
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in message
+    )
+
+
+def say(message: str) -> None:
+    """Write a message to stderr.
+
+    On a terminal it is wrapped between words; elsewhere it stays in one line, for programs that
+    look for it. A long path or signature is never cut.
+    """
+    out = console(stderr=True)
+    text = printable(message)
+    if out.is_terminal:
+        import textwrap
+
+        lines = textwrap.TextWrapper(out.width, break_long_words=False, break_on_hyphens=False)
+        text = "\n".join(lines.fill(line) for line in text.split("\n"))
+    out.print(text, soft_wrap=True)
+
+
+def show(table: Table, *, stderr: bool = False) -> None:
+    """Print a table below its title, which may be wider than the table itself."""
+    out = console(stderr=stderr)
+    title, table.title = table.title, None
+    if title is not None:
+        out.print(title)
+    out.print(table)
+
+
+def print_json(result: Result) -> None:
+    """Print a result as JSON on stdout."""
+    import msgspec
+
+    text = msgspec.json.format(msgspec.json.encode(result.to_dict()), indent=2)
+    sys.stdout.buffer.write(text + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def say_coverage(safeguards: Safeguards) -> None:
+    """Report how well evaluators cover the items."""
+    from rejoinder.verbs.safeguards import coverage_lines
+
+    for name, summary in safeguards.coverage.items():
+        for line, is_warning in coverage_lines(name, summary):
+            say(f"warning: {line}" if is_warning else line)
+
+
+def say_blank(blank_replies: dict[str, int]) -> None:
+    """Report how many replies have no text."""
+    if blank_replies:
+        from rejoinder.items import UNNAMED
+
+        count = sum(blank_replies.values())
+        named = [f"{name} {n:,}" for name, n in blank_replies.items() if name != UNNAMED]
+        of = f" ({', '.join(named[:5])}{', …' if len(named) > 5 else ''})" if named else ""
+        say(f"{count:,} {'reply is' if count == 1 else 'replies are'} blank{of}")
+
+
+def draw(path: Path, svg: str) -> None:
+    """Write a picture."""
+    from rejoinder.files.output import open_output
+
+    with open_output(path) as stream:
+        stream.write(svg.encode())

@@ -1,0 +1,263 @@
+"""``compare``: which system is better, and how sure that is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from rejoinder.errors import GateFailed, UsageError
+from rejoinder.files.jsonl import read_scores
+from rejoinder.items import Item
+from rejoinder.meta_evaluation.join import join
+from rejoinder.meta_evaluation.ranking import (
+    NOT_ADDITIVE,
+    Ranking,
+    compare_people,
+    compare_scores,
+    compare_systems,
+    worse_than_baseline,
+)
+from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.metric_set import make_metrics
+from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.results import Columns as FrameColumns
+from rejoinder.verbs.results import Svg, TableResult, records_to_columns, to_plain
+from rejoinder.verbs.safeguards import Safeguards, check_contamination, evaluators_of
+from rejoinder.verbs.score import RESAMPLES, SEED, evaluator_folder, listed
+from rejoinder.verbs.source import open_items
+
+if TYPE_CHECKING:
+    import os
+
+    from rejoinder.files.columns import Columns
+    from rejoinder.inputs.items import ItemsLike
+    from rejoinder.verbs.score import EvaluatorLike, Metrics
+
+PEOPLE = "people"
+
+
+class CompareResult(TableResult, Sequence[Ranking]):
+    """A ranking of the systems by each metric, or by people's ratings.
+
+    The frame has a row per metric and system, best first: ``value``, ``low``, ``high`` (95 %
+    interval), ``group`` (systems that share a letter can't be told apart), ``contexts``.
+    """
+
+    def __init__(
+        self,
+        rankings: Sequence[Ranking],
+        refused: Mapping[str, str],
+        *,
+        baseline: str | None = None,
+        margin: float = 0.0,
+        blank_replies: Mapping[str, int] | None = None,
+        notes: Sequence[str] = (),
+        safeguards: Safeguards | None = None,
+        frame_kind: str | None = None,
+    ) -> None:
+        self.rankings = list(rankings)
+        self.refused = dict(refused)
+        """Metric → why the systems can't be compared by it."""
+        self.baseline, self.margin = baseline, margin
+        self.blank_replies = dict(blank_replies or {})
+        self.notes = list(notes)
+        self.safeguards = safeguards or Safeguards()
+        self.frame_kind = frame_kind
+
+    @overload
+    def __getitem__(self, index: int) -> Ranking: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Ranking]: ...
+    def __getitem__(self, index: int | slice) -> Ranking | list[Ranking]:
+        return self.rankings[index]
+
+    def __len__(self) -> int:
+        return len(self.rankings)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CompareResult) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<CompareResult by {', '.join(ranking.by for ranking in self)}>"
+
+    def columns(self) -> FrameColumns:
+        return records_to_columns(
+            [
+                {
+                    "metric": ranking.by,
+                    "system": each.system,
+                    "value": each.value,
+                    "low": each.low,
+                    "high": each.high,
+                    "group": each.group,
+                    "contexts": ranking.contexts,
+                }
+                for ranking in self
+                for each in ranking.systems
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "results": [
+                {
+                    "metric": ranking.by,
+                    "signature": ranking.signature,
+                    "contexts": ranking.contexts,
+                    "left_out": ranking.left_out,
+                    "neighbours_only": ranking.neighbours_only,
+                    "min_resamples": ranking.min_resamples,
+                    "unranked": ranking.unranked,
+                    "systems": to_plain(ranking.systems),
+                    "pairs": to_plain(ranking.pairs),
+                    "baseline_tests": to_plain(ranking.baseline_tests),
+                }
+                for ranking in self
+            ],
+            "refused": self.refused,
+            "blank_replies": self.blank_replies,
+            "notes": self.notes,
+            **self.safeguards.to_dict(),
+        }
+
+    def plot(self, metric: str | None = None) -> Svg:
+        """Draw the systems with their intervals, by one metric (the first by default)."""
+        from rejoinder.reporting.plots import ranking_svg
+
+        chosen = [each for each in self if metric in (None, each.by)]
+        if not chosen:
+            raise UsageError(f"the systems were not compared by {metric}")
+        return Svg(ranking_svg(chosen[0]))
+
+    def fail_if_worse(self) -> None:
+        """Raise GateFailed if a system is significantly worse than the baseline.
+
+        It is worse if the difference is significant at the 5 % level after correction for all
+        tests, and the 95 % interval of the difference is beyond the margin.
+        """
+        if self.baseline is None:
+            raise UsageError("worse than which system? Give compare(…, baseline='NAME')")
+        failed = [
+            f"{name}: not compared: {reason}"
+            for name, reason in self.refused.items()
+            if reason != NOT_ADDITIVE  # such a metric can never be compared
+        ]
+        for ranking in self:
+            failed += [
+                f"{ranking.by}: {test.system} is worse than {self.baseline} by"
+                f" {abs(test.difference):.4f} (p = {_p(test.p)})"
+                for test in worse_than_baseline(ranking)
+            ]
+        if failed:
+            raise GateFailed("; ".join(failed))
+
+
+def compare(
+    items: ItemsLike,
+    metrics: Metrics = (),
+    *,
+    scores: str | os.PathLike[str] | None = None,
+    by: Literal["people"] | None = None,
+    baseline: str | None = None,
+    margin: float = 0.0,
+    columns: Columns | None = None,
+    language: str | None = None,
+    evaluator: EvaluatorLike | None = None,
+    any_language: bool = False,
+    strict: bool = False,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    monitor: Monitor = SILENT,
+) -> CompareResult:
+    """Rank systems with confidence intervals, significance tests and groups of equals.
+
+    They are ranked by ``metrics``, by the metrics of a file of ``scores``, or ``by="people"``: by
+    the mean rating. A metric by which they can't be compared is in ``result.refused``; if that is
+    so for all, it is a DataError. With a ``baseline``, every other system is tested against it:
+    see :meth:`CompareResult.fail_if_worse`.
+    """
+    names = listed(metrics)
+    if by not in (None, PEOPLE):
+        raise UsageError(f"by={by!r}: expected 'people'")
+    if not names and scores is None and by is None:
+        raise UsageError("compare by what? Give metrics, a file of scores, or by='people'")
+    if by is not None and (names or scores is not None):
+        raise UsageError("by='people' ranks by the ratings of the items: give no metrics or scores")
+    folder = evaluator_folder(evaluator)
+    options: dict[str, Any] = {
+        "resamples": resamples,
+        "seed": seed,
+        "baseline": baseline,
+        "margin": margin,
+    }
+    blank = Counter[str]()
+
+    def counted(read: Iterator[Item]) -> Iterator[Item]:
+        for item in read:
+            if not item.response.strip():
+                blank[item.system] += 1
+            yield item
+
+    if scores is not None or by is not None:
+        with open_items(items, columns=columns, monitor=monitor) as source:
+            replies = list(counted(source.read()))
+            if by is not None:
+                rankings, refused = compare_people(replies, **options)
+            else:
+                assert scores is not None
+                joined = join(
+                    replies,
+                    read_scores(scores),
+                    items_name=source.name or "items",
+                    scores_name=str(scores),
+                )
+                rankings, refused = compare_scores(joined, metrics=names or None, **options)
+        return CompareResult(
+            rankings,
+            refused,
+            baseline=baseline,
+            margin=margin,
+            blank_replies=blank,
+            frame_kind=source.frame_kind,
+        )
+    asked = make_metrics(names, language, folder)
+    evaluators = evaluators_of(asked, folder, strict=strict)
+    with open_items(items, columns=columns, twice=bool(evaluators), monitor=monitor) as source:
+        safeguards = check_contamination(
+            source.read() if evaluators else (), evaluators, strict=strict, monitor=monitor
+        )
+        batches = evaluate(
+            counted(source.read()),
+            asked.item_metrics,
+            strict=False,
+            test_set=safeguards.test_set,
+            any_language=any_language,
+            on_note=monitor.warn,
+        )
+
+        def followed() -> Iterator[Any]:
+            done = 0
+            with monitor.stream("scoring", source.fraction) as advance:
+                for batch, results in safeguards.watch(batches):
+                    yield batch, results
+                    done += len(batch)
+                    advance(done)
+
+        rankings, refused = compare_systems(asked, followed(), **options)
+    return CompareResult(
+        rankings,
+        refused,
+        baseline=baseline,
+        margin=margin,
+        blank_replies=blank,
+        notes=asked.notes(),
+        safeguards=safeguards,
+        frame_kind=source.frame_kind,
+    )
+
+
+def _p(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3g}"

@@ -1,0 +1,83 @@
+"""``datasets``: test sets that people have rated, as items."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rejoinder.errors import UsageError
+from rejoinder.files.jsonl import write_jsonl
+from rejoinder.files.output import open_output
+from rejoinder.spec import did_you_mean
+from rejoinder.testsets import CATALOGUE
+from rejoinder.testsets import load as load_testset
+from rejoinder.verbs.items import Items
+from rejoinder.verbs.meta import listed_names
+from rejoinder.verbs.results import Columns, TableResult, records_to_columns
+
+if TYPE_CHECKING:
+    from rejoinder.testsets.catalogue import Dataset
+
+
+@dataclass(frozen=True)
+class DatasetsResult(TableResult):
+    """The test sets that can be exported. The frame has a row per set."""
+
+    datasets: builtins.list[Dataset]
+
+    def columns(self) -> Columns:
+        return records_to_columns([asdict(dataset) for dataset in self.datasets])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"datasets": [asdict(dataset) for dataset in self.datasets]}
+
+
+@dataclass(frozen=True)
+class ExportResult(TableResult):
+    """The items of a test set. The frame has a row per item."""
+
+    name: str
+    items: Items
+
+    @property
+    def references(self) -> int:
+        return sum(len(item.references) for item in self.items)
+
+    def columns(self) -> Columns:
+        return self.items.columns()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "items": len(self.items), "references": self.references}
+
+
+def list() -> DatasetsResult:
+    """List the test sets that can be exported, with source and licence."""
+    return DatasetsResult(builtins.list(CATALOGUE.values()))
+
+
+def export(
+    name: str,
+    *,
+    references: str | None = None,
+    systems: str | Sequence[str] = (),
+    output: str | os.PathLike[str] | None = None,
+) -> ExportResult:
+    """Return a test set as items, of all ``systems`` or of some.
+
+    Its files are in the folder that the environment variable REJOINDER_DATA names. ``references``
+    is single, multi, scored or none. ``output`` is the file to write ("-": stdout).
+    """
+    items = builtins.list(load_testset(name, references))
+    if wanted := listed_names(systems):
+        there = {item.system for item in items}
+        if unknown := [f"--system {s}: {did_you_mean(s, there)}" for s in wanted if s not in there]:
+            raise UsageError(*unknown)
+        items = [item for item in items if item.system in wanted]
+    if output is not None:
+        with open_output(Path(output)) as stream:
+            write_jsonl(stream, items)
+    return ExportResult(name, Items(items))

@@ -1,0 +1,124 @@
+"""``expand``: add retrieved references to items."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rejoinder.errors import UsageError
+from rejoinder.files import paths
+from rejoinder.files.item_file import ItemFile
+from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.results import Result
+from rejoinder.verbs.score import evaluator_folder
+
+if TYPE_CHECKING:
+    from rejoinder.files.columns import Columns
+    from rejoinder.retrieve.expand_items import ExpansionReport
+    from rejoinder.verbs.score import EvaluatorLike
+
+
+@dataclass(frozen=True)
+class ExpandResult(Result):
+    """Where the items are, and what was added to them."""
+
+    items: Path
+    k: int
+    report: ExpansionReport
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.report.to_dict()
+
+
+def expand(
+    items: str | os.PathLike[str],
+    *,
+    output: str | os.PathLike[str],
+    pool: str | os.PathLike[str] | None = None,
+    evaluator: EvaluatorLike | None = None,
+    by: str | None = None,
+    k: int | None = None,
+    parrot: bool | None = None,
+    keep_leaks: bool = False,
+    split: str | None = None,
+    language: str | None = None,
+    engine: str | None = None,
+    columns: Columns | None = None,
+    any_language: bool = False,
+    monitor: Monitor = SILENT,
+) -> ExpandResult:
+    """Add to each item of a file the replies to similar utterances of a pool.
+
+    Give an ``evaluator``, whose pool is searched and which gives every reference a weight from -1
+    to 1, or a ``pool``: a file of pairs, or an index of them. ``k`` replies are added (15, or as
+    the evaluator has it), and the utterance itself, unless ``parrot`` is False. Pairs whose
+    utterance is (nearly) the last turn of an item are left out, unless ``keep_leaks``. To expand
+    items in memory, use :meth:`Evaluator.expand`.
+    """
+    from rejoinder.retrieve.expand_items import DEFAULT_RETRIEVER
+    from rejoinder.retrieve.expand_items import expand as run
+    from rejoinder.retrieve.retrieved_references import (
+        DEFAULT_SETTINGS,
+        ExpansionSettings,
+        RateReferences,
+        unrated,
+    )
+    from rejoinder.retrieve.retriever import make_retriever
+
+    source, target = os.fspath(items), Path(output)
+    folder = evaluator_folder(evaluator)
+    searched = None if pool is None else os.fspath(pool)
+    paths.check_place(target)
+    paths.check_output(target, [source, searched, folder])
+    rate: RateReferences = unrated
+    defaults = DEFAULT_SETTINGS
+    if folder is not None:
+        from rejoinder.evaluator import open_evaluator
+        from rejoinder.evaluator.manifest import POOL
+        from rejoinder.evaluator.rating import rate_references
+
+        if searched is not None or by is not None or split is not None:
+            raise UsageError(
+                "--evaluator has a pool and a retriever: leave out --pool, --by, --split"
+            )
+        opened = open_evaluator(folder)
+        searched = str(opened.path / POOL)
+        retrieval = opened.manifest.retrieval
+        defaults = ExpansionSettings(retrieval.k, retrieval.parrot)
+        rate = partial(rate_references, opened)
+    if searched is None:
+        raise UsageError("where should references come from? Give --evaluator DIR or --pool PAIRS")
+    searched = pool_folder(searched)
+    settings = ExpansionSettings(
+        defaults.k if k is None else k, defaults.parrot if parrot is None else parrot, keep_leaks
+    )
+    # an index has its own retriever
+    has_retriever = by is None and paths.is_folder(searched)
+    report = run(
+        ItemFile(source, columns, monitor.message),
+        searched,
+        target,
+        None if has_retriever else make_retriever(by or DEFAULT_RETRIEVER, language),
+        settings,
+        split=split,
+        engine=engine,
+        rate=rate,
+        any_language=any_language,
+        on_warning=monitor.warn,
+        watch=monitor.pieces,
+    )
+    return ExpandResult(target, settings.k, report)
+
+
+def pool_folder(path: str) -> str:
+    """Return the folder of the pairs: in an evaluator, that of its pool."""
+    from rejoinder.evaluator.manifest import MANIFEST, POOL
+
+    if not paths.is_file(Path(path) / POOL / MANIFEST):
+        return path
+    from rejoinder.evaluator import open_evaluator
+
+    return str(open_evaluator(path).path / POOL)

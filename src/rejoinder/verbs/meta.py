@@ -1,0 +1,357 @@
+"""``meta``: how well metrics agree with people."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from rejoinder.errors import UsageError
+from rejoinder.files.jsonl import read_scores
+from rejoinder.items import Item, Score
+from rejoinder.meta_evaluation.annotators import (
+    DISTRACTOR,
+    AnnotatorLimits,
+    AnnotatorReview,
+    FilteredRatings,
+)
+from rejoinder.meta_evaluation.correlate import Correlations, Statistic
+from rejoinder.meta_evaluation.coverage import CoverageThird
+from rejoinder.meta_evaluation.evaluation import (
+    HUMAN,
+    MetaEvaluation,
+    MetaSettings,
+    MetricResult,
+    evaluate_metrics,
+    metric_results,
+)
+from rejoinder.meta_evaluation.join import join
+from rejoinder.meta_evaluation.ratings import annotator_names, label_by_system
+from rejoinder.meta_evaluation.reference_curve import CurvePoint, reference_curve
+from rejoinder.metrics.evaluate import evaluate, score_sets
+from rejoinder.metrics.metric_set import make_metrics
+from rejoinder.metrics.records import item_scores, set_scores
+from rejoinder.spec import did_you_mean
+from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.results import Columns as FrameColumns
+from rejoinder.verbs.results import Svg, TableResult, records_to_columns, to_plain
+from rejoinder.verbs.safeguards import Safeguards, check_contamination, check_strict
+from rejoinder.verbs.score import RESAMPLES, SEED, evaluator_folder, listed
+from rejoinder.verbs.source import open_items
+
+if TYPE_CHECKING:
+    from rejoinder.files.columns import Columns
+    from rejoinder.inputs.items import ItemsLike
+    from rejoinder.verbs.score import EvaluatorLike, Metrics
+
+MIN_KAPPA = 0.2
+"""Annotators below it are unreliable (Gupta et al. 2019)."""
+MAX_DISTRACTOR = 0.25
+"""Annotators who prefer distractors more often than this are unreliable."""
+NO_DISTRACTOR = "none"
+
+Level = Literal["item", "context", "system"]
+
+
+@dataclass(frozen=True)
+class MetaResult(TableResult, MetaEvaluation):
+    """Correlations of metrics with people's ratings.
+
+    The frame has a row per metric: the number of items; Spearman's, Pearson's and Kendall's
+    correlation, each with its p-value and 95 % interval.
+    """
+
+    annotators: FilteredRatings | None = None
+    """The annotators, and who was dropped."""
+    before: list[MetricResult] | None = None
+    """The results before annotators were dropped."""
+    curves: dict[str, list[CurvePoint]] = field(default_factory=dict)
+    """Correlation over the number of references, by metric."""
+    safeguards: Safeguards = field(default_factory=Safeguards)
+    statistic: Statistic = "spearman"
+    correct: list[str] = field(default_factory=list)
+    frame_kind: str | None = field(default=None, compare=False)
+
+    def columns(self) -> FrameColumns:
+        return records_to_columns(
+            [
+                {
+                    "metric": result.metric,
+                    "level": result.level,
+                    "n": result.correlations.n,
+                    "unscored": result.unscored,
+                    **_spread(result.correlations),
+                }
+                for result in self.results
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "level": self.level,
+            "rated": self.rated,
+            "unrated": self.unrated,
+            "results": [_result_to_dict(result) for result in self.results],
+            "refused": self.refused,
+            "differences": to_plain(self.differences),
+            "humans": to_plain(self.humans),
+            "curves": to_plain(self.curves),
+            "by_coverage": [_third_to_dict(third) for third in self.by_coverage],
+            "annotators": self._annotators_to_dict(),
+            "contamination": self.safeguards.to_dict()["contamination"],
+        }
+
+    def _annotators_to_dict(self) -> dict[str, Any] | None:
+        """None where no rating names its annotator."""
+        found = self.annotators
+        if found is None or not found.before.names:
+            return None
+        before = _review_to_dict(found.before)
+        if self.before is not None:
+            before["results"] = [_result_to_dict(result) for result in self.before]
+        return {
+            "before": before,
+            "unreliable": to_plain(found.unreliable),
+            "dropped": found.dropped,
+            "after": None if found.after is None else _review_to_dict(found.after),
+        }
+
+    def plot(self) -> Svg:
+        """Draw the correlations with their intervals; the curves if they were asked for."""
+        if self.curves:
+            from rejoinder.reporting.meta_tables import curve_chart
+            from rejoinder.reporting.plots.line_chart import line_chart_svg
+
+            return Svg(line_chart_svg(curve_chart(self.curves, self.statistic)))
+        from rejoinder.reporting.plots import correlations_svg
+
+        return Svg(correlations_svg(self))
+
+
+def meta(
+    items: ItemsLike,
+    metrics: Metrics = (),
+    *,
+    scores: str | os.PathLike[str] | None = None,
+    level: Level = "item",
+    statistic: Statistic = "spearman",
+    human_system: str = HUMAN,
+    correct: str | Sequence[str] = (),
+    curve: bool = False,
+    draws: int = 20,
+    drop_annotators: Sequence[str] = (),
+    drop_unreliable: bool = False,
+    min_kappa: float = MIN_KAPPA,
+    max_distractor: float = MAX_DISTRACTOR,
+    distractor: str = DISTRACTOR,
+    columns: Columns | None = None,
+    language: str | None = None,
+    evaluator: EvaluatorLike | None = None,
+    any_language: bool = False,
+    strict: bool = False,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    monitor: Monitor = SILENT,
+) -> MetaResult:
+    """Correlate metrics with the ratings of the items.
+
+    Give ``metrics``, which are scored first, or a file of ``scores``. ``level`` says what is
+    correlated: replies, the sets of replies to one context, or systems. ``statistic`` is used for
+    the tests whether one metric agrees better than another. With ``correct``, no ratings are read:
+    replies of these systems are correct, all others incorrect. ``curve`` adds the correlation over
+    the number of references, with ``draws`` random draws a point. Annotators who hardly agree with
+    the others (``min_kappa``) or prefer planted distractors (``max_distractor``) are listed, and
+    left out with ``drop_unreliable``.
+    """
+    names, correct_systems = listed(metrics), listed_names(correct)
+    _check(level, curve, correct_systems, drop_annotators, drop_unreliable)
+    check_limits(min_kappa, max_distractor)
+    if bool(names) == (scores is not None):
+        raise UsageError("give either metrics or a file of scores")
+    folder = evaluator_folder(evaluator)
+    check_strict(strict, folder is not None)
+    with open_items(items, columns=columns, monitor=monitor) as source:
+        replies = list(source.read())
+        if correct_systems:
+            replies = label_by_system(replies, correct_systems)
+        lines = (
+            enumerate(_scored(replies, names, language, folder, any_language, monitor), 1)
+            if scores is None
+            else read_scores(scores)
+        )
+        joined = join(
+            replies,
+            lines,
+            items_name=source.name or "items",
+            scores_name="scores" if scores is None else os.fspath(scores),
+        )
+        # without the correct replies, all labels would be the same
+        human = None if correct_systems else human_system
+        settings = MetaSettings(resamples, seed, statistic, human)
+        check_distractor(distractor, (item.system for item in replies))
+        if drop_annotators:
+            check_annotators(drop_annotators, annotator_names(replies))
+        safeguards = _contamination(replies, folder, strict, monitor)
+        annotators = FilteredRatings.of(
+            replies,
+            AnnotatorLimits(min_kappa, max_distractor),
+            drop_annotators,
+            drop_unreliable=drop_unreliable,
+            distractor=distractor,
+        )
+        before = None
+        if annotators.dropped:
+            before = metric_results(joined, level, settings)
+            replies = annotators.items
+            joined = replace(joined, items=replies)
+        found = evaluate_metrics(joined, level, settings)
+        curves = _curves(replies, found, draws, seed, folder) if curve else {}
+    return MetaResult(
+        **vars(found),
+        annotators=annotators,
+        before=before,
+        curves=curves,
+        safeguards=safeguards,
+        statistic=statistic,
+        correct=correct_systems,
+        frame_kind=source.frame_kind,
+    )
+
+
+def listed_names(names: str | Sequence[str]) -> list[str]:
+    """Return one name, or several, as a list."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _check(
+    level: str, curve: bool, correct: Sequence[str], drop: Sequence[str], unreliable: bool
+) -> None:
+    problems = []
+    if level not in ("item", "context", "system"):
+        problems.append(f"level '{level}': expected item, context or system")
+    if curve and level != "item":
+        problems.append("the curve draws references of single replies: use level item")
+    if correct and (drop or unreliable):
+        problems.append("with correct systems no ratings are read: no annotator can be dropped")
+    if problems:
+        raise UsageError(*problems)
+
+
+def check_limits(min_kappa: float, max_distractor: float) -> None:
+    """Refuse limits that are out of range."""
+    problems = []
+    if not 0 <= max_distractor <= 1:
+        problems.append(f"--max-distractor must be from 0 to 1, got {max_distractor:g}")
+    if not -1 <= min_kappa <= 1:
+        problems.append(f"--min-kappa must be from -1 to 1, got {min_kappa:g}")
+    if problems:
+        raise UsageError(*problems)
+
+
+def check_distractor(name: str, systems: Iterable[str]) -> None:
+    """Refuse a system of distractors that was named but has no replies."""
+    known = sorted(set(systems))
+    if name not in (DISTRACTOR, NO_DISTRACTOR, *known):
+        raise UsageError(
+            f"--distractor {name}: no reply is of this system: {did_you_mean(name, known)}"
+        )
+
+
+def check_annotators(names: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse to drop annotators who gave no judgement."""
+    if names and not known:
+        raise UsageError(f"--drop-annotator {names[0]}: the data name no annotators")
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(*(f"--drop-annotator {n}: {did_you_mean(n, known)}" for n in unknown))
+
+
+def _scored(
+    items: Sequence[Item],
+    specs: Sequence[Any],
+    language: str | None,
+    folder: str | None,
+    any_language: bool,
+    monitor: Monitor,
+) -> list[Score]:
+    asked = make_metrics(specs, language, folder)
+    return [
+        line
+        for batch, results in evaluate(
+            items, asked.item_metrics, any_language=any_language, on_note=monitor.warn
+        )
+        for line in item_scores(asked.labels, batch, results, parts=False)
+    ] + set_scores(asked.labels, score_sets(items, asked.set_metrics, any_language=any_language))
+
+
+def _contamination(
+    items: Sequence[Item], folder: str | None, strict: bool, monitor: Monitor
+) -> Safeguards:
+    if folder is None:
+        return Safeguards()
+    from rejoinder.evaluator import open_evaluator
+
+    return check_contamination(items, [open_evaluator(folder)], strict=strict, monitor=monitor)
+
+
+def _curves(
+    items: Sequence[Item], found: MetaEvaluation, draws: int, seed: int, folder: str | None
+) -> dict[str, list[CurvePoint]]:
+    asked = make_metrics((result.metric for result in found.results), evaluator=folder)
+    points = reference_curve(items, asked.item_metrics, draws=draws, seed=seed)
+    return {asked.labels[m]: row for m, row in zip(asked.item_metrics, points, strict=True)}
+
+
+def _review_to_dict(review: AnnotatorReview) -> dict[str, Any]:
+    each = [asdict(one) for one in review.agreement.annotators]
+    named = [{"name": one["name"], "ratings": one.pop("answers")} | one for one in each]
+    return {"ratings": review.ratings, **asdict(review.agreement), "annotators": named}
+
+
+def _result_to_dict(result: MetricResult) -> dict[str, Any]:
+    """Return the statistics side by side in one flat object, as the contract says."""
+    extra: Mapping[str, Any] = {
+        "without_human": _flat(result.without_human) if result.without_human else None,
+        "annotators": result.annotators,
+        "pairwise_accuracy": to_plain(result.accuracy),
+        "auc": result.auc,
+        "recall_at_1": result.recall_at_1,
+    }
+    return {
+        "metric": result.metric,
+        "level": result.level,
+        "n": result.correlations.n,
+        "unscored": result.unscored,
+        **_flat(result.correlations, count=False),
+        **{key: value for key, value in extra.items() if value is not None},
+    }
+
+
+def _third_to_dict(third: CoverageThird) -> dict[str, Any]:
+    return {
+        "metric": third.metric,
+        "by": third.by,
+        "third": third.third,
+        "from": third.low,
+        "to": third.high,
+        **_flat(third.correlations),
+    }
+
+
+def _flat(correlations: Correlations, *, count: bool = True) -> dict[str, Any]:
+    flat: dict[str, Any] = {"n": correlations.n} if count else {}
+    for name in ("spearman", "pearson", "kendall"):
+        estimate = getattr(correlations, name)
+        flat[name] = estimate.value
+        flat[f"{name}_p"] = estimate.p
+        flat[f"{name}_ci"] = None if estimate.low is None else [estimate.low, estimate.high]
+    return flat
+
+
+def _spread(correlations: Correlations) -> dict[str, float | None]:
+    """Return the statistics as columns of a frame."""
+    flat: dict[str, float | None] = {}
+    for name in ("spearman", "pearson", "kendall"):
+        value = asdict(getattr(correlations, name))
+        flat |= {name if key == "value" else f"{name}_{key}": value[key] for key in value}
+    return flat

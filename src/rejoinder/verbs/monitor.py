@@ -1,0 +1,54 @@
+"""How a verb reports messages and progress to its caller.
+
+The functions of the package print nothing. They call a monitor: the one here raises Python
+warnings and ignores progress, that of the command line draws bars and writes to stderr.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+from rejoinder.progress import Progress
+
+if TYPE_CHECKING:
+    from rejoinder.learn.progress import TrainingProgress
+
+
+class RejoinderWarning(UserWarning):
+    """Something that does not stop a verb, but changes what its numbers are worth."""
+
+
+class Monitor:
+    """Turn warnings into Python warnings and ignore everything else."""
+
+    def message(self, text: str) -> None:
+        """Receive a fact about the inputs, such as which columns were recognised."""
+
+    def warn(self, text: str) -> None:
+        """Receive a warning."""
+        warnings.warn(text, RejoinderWarning, stacklevel=2)
+
+    def stream(
+        self, what: str, fraction: Callable[[], float | None]
+    ) -> AbstractContextManager[Callable[[int], None]]:
+        """Follow items of a stream: the callback takes the number of items done."""
+        return nullcontext(lambda done: None)
+
+    def pieces(self, what: str) -> AbstractContextManager[Progress]:
+        """Follow work of a known size: the callback takes done and total."""
+        return nullcontext(lambda done, total: None)
+
+    def steps(self) -> AbstractContextManager[Callable[[str], None]]:
+        """Follow named steps: the callback takes the name of the step that begins."""
+        return nullcontext(lambda what: None)
+
+    def training(self, what: str) -> AbstractContextManager[Callable[[TrainingProgress], None]]:
+        """Follow the training of a network."""
+        return nullcontext(lambda progress: None)
+
+
+SILENT = Monitor()
+"""The monitor of Python callers."""

@@ -1,0 +1,394 @@
+"""``pairs``: which pairs of replies to ask people about, and scores from their answers."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rejoinder.errors import DataError, UsageError
+from rejoinder.files.item_file import read_items
+from rejoinder.files.jsonl import JsonLines, write_jsonl
+from rejoinder.files.output import open_output
+from rejoinder.files.paths import check_output, reason
+from rejoinder.items import Item, item_from
+from rejoinder.meta_evaluation.annotators import AnnotatorAgreement, UnreliableAnnotator
+from rejoinder.pairwise.agreement_curve import AgreementPoint, agreement_curve
+from rejoinder.pairwise.annotators import comparison_agreement, unreliable_annotators
+from rejoinder.pairwise.answers import Comparisons, read_answers
+from rejoinder.pairwise.candidate_scores import METHODS, CandidateScores, score_candidates
+from rejoinder.pairwise.output_records import (
+    AttachmentReport,
+    attach_references,
+    question_records,
+    rated_candidates,
+)
+from rejoinder.pairwise.plan import Question, assign_questions, plan_questions
+from rejoinder.spec import did_you_mean
+from rejoinder.verbs.items import Items
+from rejoinder.verbs.meta import (
+    DISTRACTOR,
+    MAX_DISTRACTOR,
+    MIN_KAPPA,
+    check_annotators,
+    check_distractor,
+    check_limits,
+    listed_names,
+)
+from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.results import Columns, Result, Svg, TableResult, records_to_columns, to_plain
+from rejoinder.verbs.source import naming
+
+if TYPE_CHECKING:
+    from rejoinder.pairwise.candidate_scores import ScoringMethod
+
+    Name = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class PairsPlanResult(TableResult):
+    """The questions to ask. The frame has a row per question."""
+
+    questions: list[dict[str, Any]]
+    pairs: int
+    contexts: int
+    answers: int
+    per_context: dict[str, int]
+
+    def columns(self) -> Columns:
+        return records_to_columns(self.questions)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "pairs": self.pairs,
+            "questions": len(self.questions),
+            "contexts": self.contexts,
+            "answers": self.answers,
+            "per_context": self.per_context,
+        }
+
+
+@dataclass(frozen=True)
+class PairsFitResult(TableResult):
+    """Winning rates of the candidates. The frame has a row per item that was written."""
+
+    items: Items
+    """The candidates with ratings, or the items of ``into`` with weighted references."""
+    candidates: list[Item]
+    scores: CandidateScores
+    comparisons: Comparisons
+    """The answers of all annotators."""
+    before: AnnotatorAgreement
+    unreliable: list[UnreliableAnnotator]
+    kept: int
+    """Answers that were used."""
+    after: AnnotatorAgreement | None
+    """None if no annotator was dropped."""
+    attached: AttachmentReport | None = field(default=None)
+
+    def columns(self) -> Columns:
+        return self.items.columns()
+
+    def to_dict(self) -> dict[str, Any]:
+        found = self.scores
+        return {
+            "by": found.method,
+            "contexts": found.contexts,
+            "scored": int((found.component >= 0).sum()),
+            "unscored": int((found.component < 0).sum()),
+            "disconnected": found.disconnected,
+            "prior_bounded": found.prior_bounded,
+            "circular_triads": found.circular_triads,
+            "triads": found.triads,
+            "answers": len(self.comparisons),
+            "repeated": self.comparisons.repeated,
+            "contradicting": self.comparisons.contradicting,
+            "before": to_plain(self.before),
+            "unreliable": to_plain(self.unreliable),
+            "after": None if self.after is None else {"answers": self.kept, **to_plain(self.after)},
+            "into": self._attached(),
+        }
+
+    def _attached(self) -> dict[str, Any] | None:
+        if self.attached is None:
+            return None
+        return {**asdict(self.attached), "unscored": len(self.attached.unscored)}
+
+
+@dataclass(frozen=True)
+class PairsCurveResult(TableResult):
+    """Agreement over the share of judged pairs. The frame has a row per share."""
+
+    curve: list[AgreementPoint]
+
+    def columns(self) -> Columns:
+        return records_to_columns(to_plain(self.curve))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"curve": to_plain(self.curve)}
+
+    def plot(self) -> Svg:
+        """Draw the curve."""
+        from rejoinder.reporting.pairs_tables import curve_chart
+        from rejoinder.reporting.plots.line_chart import line_chart_svg
+
+        return Svg(line_chart_svg(curve_chart(self.curve)))
+
+
+@dataclass(frozen=True)
+class PairsSimulateResult(Result):
+    """How many records were written to the folder."""
+
+    folder: Path
+    candidates: int
+    answers: int
+    tests: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"candidates": self.candidates, "answers": self.answers, "tests": self.tests}
+
+
+def plan(
+    candidates: Name,
+    answers: Name | Sequence[Name] = (),
+    *,
+    count: int | None = None,
+    share: float | None = None,
+    annotators: str | Sequence[str] = (),
+    shared: float = 0.1,
+    again: bool = False,
+    texts: bool = False,
+    output: Name | None = None,
+    strict: bool = False,
+    seed: int = 12345,
+    monitor: Monitor = SILENT,
+) -> PairsPlanResult:
+    """Choose the pairs of replies that are most worth asking about next.
+
+    Give the number of pairs (``count``) or the ``share`` of each context's pairs to have asked.
+    The pairs are divided among ``annotators``, each of whom gets the ``shared`` part of them.
+    ``again`` allows pairs that have answers; ``texts`` adds contexts and replies to the questions.
+    """
+    paths, names = _names(answers), listed_names(annotators)
+    problems = _stdin_twice([candidates, *paths])
+    if (count is None) == (share is None):
+        problems.append("how many pairs? Give either -n N or --share S")
+    if again and share is not None:
+        problems.append("--again needs -n N: with --share, pairs that have answers count as asked")
+    for option, value in (("--share", share), ("--shared", shared)):
+        if value is not None and not 0 <= value <= 1:
+            problems.append(f"{option} must be from 0 to 1, got {value:g}")
+    problems += [f"--annotator {n}: given twice" for n, k in Counter(names).items() if k > 1]
+    if problems:
+        raise UsageError(*problems)
+    check_output(output, [candidates, *paths])
+    items = _read_candidates(candidates)
+    comparisons = _read_comparisons(items, paths, strict=strict, monitor=monitor)
+    with monitor.pieces("planning") as advance:
+        chosen = plan_questions(
+            comparisons, count=count, share=share, seed=seed, again=again, on_progress=advance
+        )
+    assigned: list[tuple[Question, str | None]] = [(question, None) for question in chosen]
+    if names:
+        assigned = list(assign_questions(chosen, names, shared if len(names) > 1 else 0.0, seed))
+    questions = list(question_records(items, assigned, texts=texts))
+    _write(output, questions)
+    return PairsPlanResult(
+        questions,
+        len(chosen),
+        len(comparisons.contexts),
+        len(comparisons),
+        dict(Counter(question.context for question in chosen)),
+    )
+
+
+def fit(
+    candidates: Name,
+    answers: Name | Sequence[Name],
+    *,
+    by: str = "bradley-terry",
+    into: Name | None = None,
+    per_annotator: bool = False,
+    drop_annotators: str | Sequence[str] = (),
+    drop_unreliable: bool = False,
+    min_kappa: float = MIN_KAPPA,
+    max_distractor: float = MAX_DISTRACTOR,
+    distractor: str = DISTRACTOR,
+    output: Name | None = None,
+    strict: bool = False,
+    monitor: Monitor = SILENT,
+) -> PairsFitResult:
+    """Turn answers into winning rates, as ratings of candidates or as weights of references.
+
+    ``by`` is "rate" (counted) or "bradley-terry" (a model of strengths). With ``into``, the
+    candidates become weighted references of these items. Annotators who hardly agree with the
+    others, or who prefer a planted distractor, are listed, and left out with ``drop_unreliable``.
+    """
+    paths, names = _names(answers), listed_names(drop_annotators)
+    problems = _stdin_twice([candidates, *paths, *([] if into is None else [into])])
+    method = _method(by, problems)
+    if into is not None and per_annotator:
+        problems.append("--per-annotator gives candidates ratings, --into weights: choose one")
+    if problems:
+        raise UsageError(*problems)
+    check_limits(min_kappa, max_distractor)
+    check_output(output, [candidates, *paths, into])
+    items = _read_candidates(candidates)
+    check_distractor(distractor, (item.system for item in items))
+    everybody = _read_comparisons(items, paths, strict=strict, monitor=monitor)
+    check_annotators(names, everybody.annotators)
+    before = comparison_agreement(everybody, distractor)
+    kept = everybody.without(names)
+    unreliable = unreliable_annotators(
+        kept, min_kappa=min_kappa, max_distractor=max_distractor, distractor=distractor
+    )
+    if drop_unreliable:
+        kept = kept.without([each.name for each in unreliable])
+    if not len(kept):
+        raise DataError(
+            "no answers are left after these annotators are dropped", path=os.fspath(paths[0])
+        )
+    after = comparison_agreement(kept, distractor) if len(kept) < len(everybody) else None
+    with monitor.pieces("fitting") as advance:
+        scores = score_candidates(kept, method, advance)
+    attached = None
+    if into is not None:
+        attached = AttachmentReport()
+        written: list[Any] = list(attach_references(read_items(into), items, scores, attached))
+        if attached.without == attached.items:
+            raise DataError(
+                "no item replies to a context of a scored candidate", path=os.fspath(into)
+            )
+    else:
+        each = _per_annotator(kept, method, monitor) if per_annotator else None
+        written = list(rated_candidates(items, scores, each))
+    _write(output, written)
+    found = [each if isinstance(each, Item) else item_from(each) for each in written]
+    return PairsFitResult(
+        Items(found), items, scores, everybody, before, unreliable, len(kept), after, attached
+    )
+
+
+def curve(
+    candidates: Name,
+    answers: Name | Sequence[Name],
+    *,
+    draws: int = 20,
+    seed: int = 12345,
+    strict: bool = False,
+    monitor: Monitor = SILENT,
+) -> PairsCurveResult:
+    """Measure how many pairs are enough: agreement over the share of judged pairs.
+
+    Winning rates from some of an annotator's answers are compared with those from all of them, and
+    with those from all answers of another annotator.
+    """
+    paths = _names(answers)
+    if problems := _stdin_twice([candidates, *paths]):
+        raise UsageError(*problems)
+    items = _read_candidates(candidates)
+    comparisons = _read_comparisons(items, paths, strict=strict, monitor=monitor)
+    with naming(os.fspath(paths[0])), monitor.pieces("drawing") as advance:
+        points = agreement_curve(comparisons, draws=draws, seed=seed, on_progress=advance)
+    return PairsCurveResult(list(points))
+
+
+def simulate(
+    output: Name,
+    *,
+    contexts: int = 10,
+    references: int = 100,
+    tests: int = 20,
+    judges: int = 2,
+    seed: int = 12345,
+) -> PairsSimulateResult:
+    """Simulate contexts whose replies have a known quality, and annotators who compare them.
+
+    Writes candidates.jsonl, answers.jsonl (all pairs, by every annotator) and tests.jsonl (further
+    replies with their quality as rating) to the folder ``output``. Annotators agree with each
+    other and with themselves as those of Sugiyama et al. 2019.
+    """
+    import numpy as np
+
+    from rejoinder.pairwise.simulate import Simulation
+
+    folder = Path(output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        why = reason(error) if isinstance(error, OSError) else "the name is not valid"
+        raise UsageError(f"{folder}: cannot be made: {why}") from None
+    found = Simulation.of(
+        np.random.default_rng(seed),
+        contexts=contexts,
+        references=references,
+        tests=tests,
+        judges=judges,
+    )
+    _write(folder / "candidates.jsonl", found.candidates)
+    _write(folder / "tests.jsonl", found.tests)
+    _write(folder / "answers.jsonl", found.answers)
+    return PairsSimulateResult(folder, len(found.candidates), len(found.answers), len(found.tests))
+
+
+def _names(paths: Name | Sequence[Name]) -> list[str]:
+    return [os.fspath(p) for p in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
+
+
+def _stdin_twice(paths: Sequence[Name]) -> list[str]:
+    several = [os.fspath(path) for path in paths].count("-") > 1
+    return ["only one input can be - (stdin)"] if several else []
+
+
+def _read_candidates(path: Name) -> list[Item]:
+    items = list(read_items(os.fspath(path)))
+    if len({item.group for item in items}) == len(items):
+        raise DataError(
+            "no two candidates reply to the same context, so there is nothing to compare;"
+            " expected items that share a context_id, or the turns of their context",
+            path=os.fspath(path),
+        )
+    return items
+
+
+def _read_comparisons(
+    items: Sequence[Item], paths: Sequence[str], *, strict: bool, monitor: Monitor
+) -> Comparisons:
+    sources = [JsonLines(path) for path in paths]
+
+    def fraction() -> float | None:
+        """Of the file that is being read."""
+        return next((s.fraction for s in sources if s.fraction is not None), None)
+
+    with monitor.stream("reading", fraction) as advance:
+        return read_answers(items, sources, strict=strict, on_progress=advance)
+
+
+def _method(name: str, problems: list[str]) -> ScoringMethod:
+    for method in METHODS:
+        if method == name:
+            return method
+    problems.append(f"--by {name}: {did_you_mean(name, METHODS)}")
+    return METHODS[0]
+
+
+def _per_annotator(
+    comparisons: Comparisons, method: ScoringMethod, monitor: Monitor
+) -> dict[str, CandidateScores]:
+    own = {n: comparisons.annotator == k for k, n in enumerate(comparisons.annotators)}
+    with monitor.pieces("fitting annotators") as advance:
+        return {
+            name: score_candidates(comparisons.subset(mask), method, advance)
+            for name, mask in own.items()
+            if mask.any()
+        }
+
+
+def _write(output: Name | None, records: Sequence[Any]) -> None:
+    if output is None:
+        return
+    with open_output(Path(output)) as stream:
+        write_jsonl(stream, list(records))

@@ -1,0 +1,47 @@
+"""Load metrics from a Python file that the user names."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+
+from rejoinder.errors import UsageError
+from rejoinder.files.paths import open_regular
+from rejoinder.metrics.metric import Metric
+from rejoinder.registry import METRICS
+
+
+def load_plugin(path: str | Path) -> list[str]:
+    """Execute a Python file and register the metrics that it defines; return their names.
+
+    The file runs with the rights of the user, so it is loaded only when asked for.
+    """
+    with open_regular(path):
+        pass  # an unreadable file is a DataError
+    name = f"rejoinder_plugin_{Path(path).stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"--plugin {path}: expected the name of a Python file (.py)")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise UsageError(f"--plugin {path}: {type(error).__name__}: {error}") from error
+    found = [
+        each
+        for _, each in inspect.getmembers(module, inspect.isclass)
+        if issubclass(each, Metric) and each.__module__ == name and hasattr(each, "name")
+    ]
+    if not found:
+        raise UsageError(f"--plugin {path}: defines no metric; expected a subclass of ItemMetric")
+    for each in found:
+        if each.name in METRICS.builtin:
+            raise UsageError(
+                f"--plugin {path}: the name '{each.name}' is taken by a built-in metric"
+            )
+        METRICS.add(each.name, each)
+    return [each.name for each in found]

@@ -1,0 +1,174 @@
+"""``report``: everything known about some replies, as one HTML page."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from rejoinder.errors import DataError
+from rejoinder.files.checked import read_json
+from rejoinder.files.item_file import ItemFile, read_items
+from rejoinder.files.jsonl import JsonLines, read_scores
+from rejoinder.files.output import open_output
+from rejoinder.files.paths import check_output, file_digest
+from rejoinder.items import Item
+from rejoinder.meta_evaluation.evaluation import MetaSettings
+from rejoinder.meta_evaluation.reference_curve import CurvePoint
+from rejoinder.registry import TOKENIZERS
+from rejoinder.text.languages import language as find_language
+from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.results import Result
+from rejoinder.verbs.safeguards import check_contamination
+from rejoinder.verbs.score import RESAMPLES, SEED, evaluator_folder
+from rejoinder.verbs.source import naming
+
+if TYPE_CHECKING:
+    from rejoinder.files.columns import Columns
+    from rejoinder.reporting.page.analysis import EvaluatorInfo
+    from rejoinder.verbs.score import EvaluatorLike
+
+MAX_ITEMS = 2000
+
+
+@dataclass(frozen=True)
+class ReportResult(Result):
+    """The page; a notebook shows it."""
+
+    html: bytes
+    path: Path | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"path": None if self.path is None else str(self.path), "bytes": len(self.html)}
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        page = escape(self.html.decode(), quote=True)
+        return f'<iframe srcdoc="{page}" style="width:100%;height:60em;border:0"></iframe>'
+
+
+def report(
+    items: str | os.PathLike[str],
+    scores: str | os.PathLike[str],
+    *,
+    output: str | os.PathLike[str] | None = None,
+    evaluator: EvaluatorLike | None = None,
+    title: str | None = None,
+    metric: str | None = None,
+    max_items: int = MAX_ITEMS,
+    curve: str | os.PathLike[str] | None = None,
+    columns: Columns | None = None,
+    language: str | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    monitor: Monitor = SILENT,
+) -> ReportResult:
+    """Make an HTML page: which system is better, how sure that is, and why.
+
+    It has the ranking, agreement with people (where items have ratings), plots, and a table of
+    ``max_items`` items to browse. ``metric`` ranks the systems; with an ``evaluator``, contexts of
+    its training data are counted; ``curve`` is what 'meta --curve --json' printed.
+    """
+    from rejoinder.reporting.page.analysis import analyse
+    from rejoinder.reporting.page.build import Provenance
+    from rejoinder.reporting.page.render import render
+    from rejoinder.reporting.page.report_data import load_report_data
+
+    items_path, scores_path = os.fspath(items), os.fspath(scores)
+    curve_path = None if curve is None else os.fspath(curve)
+    folder = evaluator_folder(evaluator)
+    target = None if output is None else Path(output)
+    files = [name for name in (items_path, scores_path, curve_path) if name is not None]
+    check_output(target, [*files, folder])
+    if language is not None:
+        find_language(language)  # a wrong one is reported before any work
+    options = {
+        "--evaluator": folder,
+        "--title": title,
+        "--metric": metric,
+        "--items": None if max_items == MAX_ITEMS else str(max_items),
+        "--curve": curve_path,
+        "--language": language,
+        "--resamples": None if resamples == RESAMPLES else str(resamples),
+        "--seed": str(seed),
+        "-o": None if target is None else str(target),
+    }
+    with monitor.steps() as step:
+        step("reading")
+        curves = {} if curve_path is None else _curves(curve_path)
+        replies = list(read_items(ItemFile(items_path, columns, monitor.message)))
+        material = load_report_data(
+            replies,
+            read_scores(scores_path),
+            metric=metric,
+            items_name=items_path,
+            scores_name=scores_path,
+        )
+        evaluated = None if folder is None else _evaluated(folder, replies, monitor)
+        code = language or (evaluated.language if evaluated else None) or "en"
+        tokenizer = TOKENIZERS.make(find_language(code).tokenizer)
+        systems = material.systems
+        many = f"{len(systems):,} systems" if len(systems) > 1 else systems[0]
+        made = Provenance(
+            title or f"Replies of {many}",
+            _command([items_path, scores_path], options),
+            [(name, _digest(name)) for name in files],
+        )
+        settings = MetaSettings(resamples, seed)
+        with naming(items_path):
+            found = analyse(material, settings, evaluated=evaluated, curves=curves, step=step)
+        step("writing the page")
+        page = render(found, made, tokenizer, max_items=max_items)
+        if target is not None:
+            with open_output(target) as stream:
+                stream.write(page)
+    return ReportResult(page, target)
+
+
+def _command(arguments: list[str], options: dict[str, str | None]) -> str:
+    """Return the command line that makes this page again."""
+    given = [part for name, value in options.items() if value is not None for part in (name, value)]
+    return shlex.join(["rejoinder", "report", *arguments, *given])
+
+
+def _digest(name: str) -> str:
+    """Return the digest of a file; a stream can't be read again."""
+    return "a stream" if JsonLines(name).once else f"sha256 {file_digest(Path(name)).hex()}"
+
+
+def _evaluated(folder: str, replies: list[Item], monitor: Monitor) -> EvaluatorInfo:
+    """Return what is known about the evaluator and these contexts."""
+    from rejoinder.evaluator import open_evaluator
+    from rejoinder.reporting.page.analysis import EvaluatorInfo
+
+    evaluator = open_evaluator(folder)
+    checked = check_contamination(replies, [evaluator], strict=False, monitor=monitor)
+    manifest = evaluator.manifest
+    made_by = f"rejoinder {manifest.rejoinder}"
+    made_by += f", preset {manifest.preset}" if manifest.preset else ""
+    return EvaluatorInfo(
+        evaluator.name,
+        made_by,
+        evaluator.digest,
+        manifest.language,
+        checked.contamination[str(evaluator)],
+        manifest.coverage,
+    )
+
+
+def _curves(path: str) -> dict[str, list[CurvePoint]]:
+    """Return the curves in the JSON of ``meta --curve``."""
+    printed = "expected what 'meta --curve --json' prints"
+    read = read_json(path, dict[str, Any])
+    try:
+        found = msgspec.convert(read.get("curves", {}), dict[str, list[CurvePoint]])
+    except msgspec.ValidationError as error:
+        raise DataError(f"{error}; {printed}", path=path) from None
+    if not found:
+        raise DataError("has no curves; make them with 'meta --curve --json'", path=path)
+    return found

@@ -1,0 +1,384 @@
+"""``score``: rate replies with metrics."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from rejoinder.errors import DataError, GateFailed, UsageError
+from rejoinder.files.jsonl import write_jsonl
+from rejoinder.files.output import open_output
+from rejoinder.files.paths import check_output
+from rejoinder.items import UNNAMED, Item, Reference, item_from
+from rejoinder.metrics.batch import Floats
+from rejoinder.metrics.evaluate import SystemScore, evaluate, score_sets
+from rejoinder.metrics.metric import ItemMetric, Metric
+from rejoinder.metrics.metric_set import MetricSet, make_metrics
+from rejoinder.metrics.records import item_scores, set_scores
+from rejoinder.metrics.summary import Estimate, Summarizer, Summary
+from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.results import Columns as FrameColumns
+from rejoinder.verbs.results import TableResult, to_plain
+from rejoinder.verbs.safeguards import Safeguards, check_contamination, evaluators_of
+from rejoinder.verbs.source import chosen_items, open_items, path_of
+
+if TYPE_CHECKING:
+    from rejoinder.evaluator.contamination import TestSet
+    from rejoinder.files.columns import Columns
+    from rejoinder.inputs.items import ItemsLike
+    from rejoinder.verbs.evaluator import Evaluator
+
+    Metrics: TypeAlias = str | Metric | Sequence[str | Metric]
+    EvaluatorLike: TypeAlias = str | os.PathLike[str] | Evaluator
+
+RESAMPLES = 1000
+SEED = 12345
+
+
+@dataclass(frozen=True)
+class MetricScores:
+    """The scores of one metric."""
+
+    metric: ItemMetric
+    values: Floats
+    """[n] the score of each item; NaN where unscored. Empty if the scores went to a file only."""
+    unscored: dict[str, str]
+    """Item id → why it has no score; empty if the scores went to a file only."""
+    corpus: dict[str, Estimate | None]
+    """System → value of all its replies together."""
+    mean: dict[str, Estimate | None]
+    """System → mean of its item scores."""
+
+    @property
+    def signature(self) -> str:
+        return self.metric.signature()
+
+
+class ScoreResult(TableResult, Mapping[str, MetricScores]):
+    """Scores by metric: ``result["bleu(n=2)"].values``.
+
+    The frame has a row per item: ``id``, ``system`` and a column per metric, named by its spec,
+    null where unscored.
+    """
+
+    def __init__(
+        self,
+        scores: dict[str, MetricScores],
+        *,
+        metrics: MetricSet,
+        summaries: Sequence[Summary],
+        sets: Sequence[SystemScore] = (),
+        ids: Sequence[str] = (),
+        systems: Sequence[str] = (),
+        blank_replies: Mapping[str, int] | None = None,
+        notes: Sequence[str] = (),
+        safeguards: Safeguards | None = None,
+        frame_kind: str | None = None,
+    ) -> None:
+        self._scores, self.metrics = scores, metrics
+        self.summaries, self.sets = list(summaries), list(sets)
+        self.ids, self.systems = list(ids), list(systems)
+        self.blank_replies = dict(blank_replies or {})
+        """System → number of replies without any text."""
+        self.notes = list(notes)
+        """What the metrics say about these scores."""
+        self.safeguards = safeguards or Safeguards()
+        self.frame_kind = frame_kind
+
+    def __getitem__(self, metric: str | Metric) -> MetricScores:
+        key = metric if isinstance(metric, str) else self.metrics.labels[metric]
+        return self._scores[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scores)
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self)
+        return f"<ScoreResult of {len(self.ids):,} items: {names}>"
+
+    @property
+    def unscored(self) -> dict[tuple[str, str], int]:
+        """(metric, reason) → number of items, or of contexts for metrics of sets."""
+        counts = Counter[tuple[str, str]]()
+        labels = self.metrics.labels
+        for row in self.summaries:
+            for reason, count in row.unscored.items():
+                counts[labels[row.metric], reason] += count
+        for each in self.sets:
+            label = labels[each.metric]
+            counts.update((label, v) for v in each.contexts.values() if isinstance(v, str))
+        return dict(counts)
+
+    def columns(self) -> FrameColumns:
+        scores = {
+            label: [None if value != value else value for value in found.values.tolist()]
+            for label, found in self.items()
+        }
+        named = [None if system == UNNAMED else system for system in self.systems]
+        return {"id": list(self.ids), "system": named, **scores}
+
+    def to_dict(self) -> dict[str, Any]:
+        labels = self.metrics.labels
+        per_item = [
+            {
+                "metric": labels[row.metric],
+                "system": row.system,
+                "corpus": to_plain(row.corpus),
+                "mean": to_plain(row.mean),
+                "scored": row.scored,
+                "unscored": row.unscored,
+                "signature": row.metric.signature(),
+            }
+            for row in self.summaries
+        ]
+        per_set = [
+            {
+                "metric": labels[row.metric],
+                "system": row.system,
+                "value": row.value,
+                "unscored": {} if row.reason is None else {row.reason: 1},
+                "signature": row.metric.signature(),
+            }
+            for row in self.sets
+        ]
+        return {
+            "results": per_item + per_set,
+            "blank_replies": self.blank_replies,
+            "notes": self.notes,
+            **self.safeguards.to_dict(),
+        }
+
+    def fail_under(self, limits: Mapping[str, float]) -> None:
+        """Raise GateFailed if the corpus value of a metric is worse than its limit for a system.
+
+        Where lower scores are better (``self-bleu``), a value above the limit is worse.
+        """
+        labels = self.metrics.labels
+        if unknown := [name for name in limits if name not in labels.values()]:
+            raise UsageError(*(f"there are no scores of {name}" for name in unknown))
+        values: list[tuple[Metric, str, float | None]] = [
+            (row.metric, row.system, None if row.corpus is None else row.corpus.value)
+            for row in self.summaries
+        ]
+        values += [(row.metric, row.system, row.value) for row in self.sets]
+        failed = []
+        for metric, system, value in values:
+            limit = limits.get(labels[metric])
+            if limit is None:
+                continue
+            name = labels[metric] if system == UNNAMED else f"{labels[metric]} of {system}"
+            if value is None:
+                failed.append(f"{name}: no reply could be scored, the limit is {limit:g}")
+            elif value < limit if metric.higher_is_better else value > limit:
+                side = "below" if metric.higher_is_better else "above"
+                failed.append(f"{name}: {value:.4f} is {side} the limit {limit:g}")
+        if failed:
+            raise GateFailed("; ".join(failed))
+
+
+def score(
+    items: ItemsLike | None = None,
+    metrics: Metrics = (),
+    *,
+    replies: Sequence[str] | None = None,
+    references: Sequence[Any] | None = None,
+    contexts: Sequence[str | Sequence[str]] | None = None,
+    columns: Columns | None = None,
+    language: str | None = None,
+    evaluator: EvaluatorLike | None = None,
+    any_language: bool = False,
+    strict: bool = False,
+    output: str | os.PathLike[str] | None = None,
+    parts: bool = False,
+    keep: bool | None = None,
+    intervals: bool = False,
+    resamples: int | None = None,
+    seed: int = SEED,
+    monitor: Monitor = SILENT,
+) -> ScoreResult:
+    """Score replies with one or more metrics.
+
+    Give ``items`` (a file, a frame, a list of items or dictionaries) or plain lists: ``replies``
+    with their ``references`` and ``contexts``. A metric is a spec such as ``"bleu(n=2)"`` or an
+    object such as ``Bleu(n=2)``. ``columns`` says which columns hold which field, as in
+    ``{"reply": "bot_answer"}``. ``evaluator`` is what :func:`fit` made, or its folder.
+
+    There are confidence intervals if ``intervals`` or ``resamples`` is given. With ``output``, the
+    scores go to this file batch by batch ("-": stdout), with their ``parts`` if asked for, and are
+    kept in memory only if ``keep``. ``strict`` refuses items that are in the evaluator's training
+    data, which are otherwise counted in ``result.safeguards.contamination``. Texts in a language
+    that an encoder or the evaluator does not know are refused, unless ``any_language``.
+    """
+    folder = evaluator_folder(evaluator)
+    given = chosen_items(items, replies, references, contexts)
+    check_output(_path(output), [path_of(given), folder])
+    asked = make_metrics(listed(metrics), language, folder)
+    if not asked.labels:
+        raise UsageError("which metrics? Give metrics=['bleu(n=2)']")
+    evaluators = evaluators_of(asked, folder, strict=strict)
+    with open_items(given, columns=columns, twice=bool(evaluators), monitor=monitor) as source:
+        safeguards = check_contamination(
+            source.read() if evaluators else (), evaluators, strict=strict, monitor=monitor
+        )
+        return run_metrics(
+            source.read(),
+            asked,
+            safeguards=safeguards,
+            test_set=safeguards.test_set,
+            output=output,
+            parts=parts,
+            keep=keep,
+            any_language=any_language,
+            resamples=resamples if resamples is not None else RESAMPLES if intervals else 0,
+            seed=seed,
+            fraction=source.fraction,
+            frame_kind=source.frame_kind,
+            monitor=monitor,
+        )
+
+
+def run_metrics(
+    items: Any,
+    asked: MetricSet,
+    *,
+    safeguards: Safeguards | None = None,
+    test_set: TestSet | None = None,
+    output: str | os.PathLike[str] | None = None,
+    parts: bool = False,
+    keep: bool | None = None,
+    any_language: bool = False,
+    resamples: int = 0,
+    seed: int = SEED,
+    fraction: Any = lambda: None,
+    frame_kind: str | None = None,
+    monitor: Monitor = SILENT,
+) -> ScoreResult:
+    """Score a stream of items in one pass, batch by batch."""
+    safeguards = safeguards or Safeguards()
+    keep = output is None if keep is None else keep
+    summarizer = Summarizer(asked.item_metrics, resamples=resamples, seed=seed)
+    values: list[list[Floats]] = [[] for _ in asked.item_metrics]
+    unscored: list[dict[str, str]] = [{} for _ in asked.item_metrics]
+    ids: list[str] = []
+    systems: list[str] = []
+    for_sets: list[Item] = []
+    share: list[float] = []
+
+    def on_progress(done: int, total: int) -> None:
+        """Of metrics that need all items at once, after all have been read."""
+        share[:] = [done / total]
+        advance(done)
+
+    with (
+        nullcontext() if output is None else open_output(_path(output)) as stream,
+        monitor.stream("scoring", lambda: share[-1] if share else fraction()) as advance,
+    ):
+        batches = evaluate(
+            items,
+            asked.item_metrics,
+            test_set=test_set,
+            any_language=any_language,
+            on_note=monitor.warn,
+            on_progress=on_progress,
+        )
+        done = 0
+        for batch, results in safeguards.watch(summarizer.watch(batches)):
+            if stream is not None:
+                write_jsonl(stream, item_scores(asked.labels, batch, results, parts=parts))
+            if asked.set_metrics:
+                for_sets.extend(batch)
+            if keep:
+                ids += [item.id for item in batch]
+                systems += [item.system for item in batch]
+                for which, result in enumerate(results):
+                    values[which].append(result.values)
+                    for item, reason in zip(batch, result.reasons, strict=True):
+                        if reason is not None:
+                            unscored[which][item.id] = str(reason)
+            done += len(batch)
+            advance(done)
+        sets = score_sets(
+            for_sets, asked.set_metrics, any_language=any_language, on_note=monitor.warn
+        )
+        if stream is not None:
+            write_jsonl(stream, set_scores(asked.labels, sets))
+    rows = summarizer.summaries()
+    labels = asked.labels
+    scores = {
+        labels[metric]: MetricScores(
+            metric,
+            np.concatenate(values[which]) if values[which] else np.zeros(0),
+            unscored[which],
+            {row.system: row.corpus for row in rows if row.metric == metric},
+            {row.system: row.mean for row in rows if row.metric == metric},
+        )
+        for which, metric in enumerate(asked.item_metrics)
+    }
+    return ScoreResult(
+        scores,
+        metrics=asked,
+        summaries=rows,
+        sets=sets,
+        ids=ids,
+        systems=systems,
+        blank_replies=summarizer.blank_replies,
+        notes=[*asked.notes(), *summarizer.notes()],
+        safeguards=safeguards,
+        frame_kind=frame_kind,
+    )
+
+
+def score_one(
+    metric: str | Metric,
+    reply: str,
+    references: Sequence[str | Mapping[str, Any] | Reference] = (),
+    *,
+    context: str | Sequence[str] = (),
+    language: str | None = None,
+    evaluator: EvaluatorLike | None = None,
+) -> float:
+    """Return the score of one reply; DataError says why if it can't be scored."""
+    plain = [
+        {"text": r.text, "weight": r.weight} if isinstance(r, Reference) else r for r in references
+    ]
+    item = item_from(
+        {
+            "id": "1",
+            "response": reply,
+            "references": plain,
+            "context": context if isinstance(context, str) else list(context),
+        }
+    )
+    result = score([item], [metric], language=language, evaluator=evaluator)
+    (found,) = result.values()
+    for reason in found.unscored.values():
+        raise DataError(f"{metric}: {reason}")
+    return float(found.values[0])
+
+
+def listed(metrics: Metrics) -> list[Any]:
+    """Return one metric, or several, as a list."""
+    return [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
+
+
+def evaluator_folder(evaluator: EvaluatorLike | None) -> str | None:
+    """Return the folder of an evaluator."""
+    if evaluator is None:
+        return None
+    return (
+        os.fspath(evaluator) if isinstance(evaluator, (str, os.PathLike)) else str(evaluator.path)
+    )
+
+
+def _path(output: str | os.PathLike[str] | None) -> Path | None:
+    return None if output is None or os.fspath(output) == "-" else Path(output)

@@ -1,0 +1,127 @@
+"""Items as the verbs read them: once or twice, from a file, a stream, a frame or memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rejoinder.errors import DataError, UsageError
+from rejoinder.files.item_file import ItemFile, read_items
+from rejoinder.inputs.items import as_items
+from rejoinder.items import Item
+from rejoinder.verbs.monitor import SILENT, Monitor
+
+if TYPE_CHECKING:
+    from rejoinder.files.columns import Columns
+    from rejoinder.inputs.items import ItemsLike
+
+
+@dataclass(frozen=True)
+class ItemSource:
+    """Items that can be read from the start again, if they were opened with ``twice``."""
+
+    read: Callable[[], Iterator[Item]]
+    name: str | None = None
+    """The name of the file."""
+    frame_kind: str | None = None
+    fraction: Callable[[], float | None] = lambda: None
+    """The share of the file that has been read."""
+
+
+@contextmanager
+def open_items(
+    items: ItemsLike,
+    *,
+    columns: Columns | None = None,
+    twice: bool = False,
+    monitor: Monitor = SILENT,
+) -> Iterator[ItemSource]:
+    """Open items of any kind; complaints about the data name the file."""
+    if not isinstance(items, (str, os.PathLike)):
+        found, kind = as_items(items, columns, monitor.message)
+        if twice:
+            listed = list(found)
+            yield ItemSource(lambda: iter(listed), frame_kind=kind)
+        else:
+            yield ItemSource(lambda: found, frame_kind=kind)
+        return
+    source = ItemFile(os.fspath(items), columns, monitor.message)
+    with ExitStack() as stack:
+        if twice:
+            stack.enter_context(_seekable(source))
+        stack.enter_context(naming(source.name))
+        yield ItemSource(lambda: read_items(source), source.name, fraction=lambda: source.fraction)
+
+
+@contextmanager
+def _seekable(source: ItemFile) -> Iterator[None]:
+    """Copy stdin, or another stream, to a temporary file, so that it can be read twice."""
+    if not source.once:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="rejoinder-") as folder:
+        # the ending says how it is compressed
+        path = Path(folder) / f"items{Path(source.path).suffix}"
+        with ExitStack() as stack, open(path, "wb") as file:
+            shutil.copyfileobj(source.open_bytes(stack), file)
+        source.path = str(path)
+        yield
+
+
+@contextmanager
+def naming(path: str | None) -> Iterator[None]:
+    """Put the file's name before a complaint about its data that does not name it."""
+    try:
+        yield
+    except DataError as error:
+        if error.path is not None or path is None:
+            raise
+        raise DataError(str(error), path=path) from None
+
+
+def chosen_items(
+    items: ItemsLike | None,
+    replies: Sequence[str] | None,
+    references: Sequence[Any] | None,
+    contexts: Sequence[Any] | None,
+) -> ItemsLike:
+    """Return the items, from one of the two ways to give them."""
+    if items is not None:
+        if not (replies is references is contexts is None):
+            raise UsageError("give either items, or replies with references and contexts")
+        return items
+    if replies is None:
+        raise UsageError("what is to be scored? Give items, or replies=[…]")
+    from rejoinder.inputs.texts import from_texts
+
+    return from_texts(replies, references=references, contexts=contexts)
+
+
+def path_of(items: Any) -> str | None:
+    """Return the path, if the items are in a file."""
+    return os.fspath(items) if isinstance(items, (str, os.PathLike)) else None
+
+
+def parse_columns(text: str | None) -> Columns | None:
+    """Parse ``reply=answer,system=bot``.
+
+    >>> parse_columns("reply=answer, system=bot")
+    {'reply': 'answer', 'system': 'bot'}
+    """
+    if text is None:
+        return None
+    columns: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, name = (each.strip() for each in part.partition("="))
+        if not (key and equals and name):
+            raise UsageError(f"--columns {part.strip()}: expected FIELD=COLUMN")
+        if key in columns:
+            raise UsageError(f"--columns {key}: given twice")
+        columns[key] = name
+    return columns

@@ -1,0 +1,235 @@
+"""``train``: word vectors, an adapted encoder, a calibration of BERTScore."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from rejoinder.errors import UsageError, missing_extra
+from rejoinder.files.item_file import read_items
+from rejoinder.files.jsonl import JsonLines
+from rejoinder.files.output import open_output
+from rejoinder.files.paths import check_output
+from rejoinder.machine import cores
+from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.results import Result
+from rejoinder.verbs.source import naming
+
+if TYPE_CHECKING:
+    from rejoinder.learn.dapt import AdaptResult
+    from rejoinder.metrics.embedding.calibrate import Calibration
+
+    Name = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class VectorsResult(Result):
+    """Where the word vectors are, and what they were learnt from."""
+
+    folder: Path
+    report: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.report
+
+
+@dataclass(frozen=True)
+class DaptResult(Result):
+    """Where the adapted encoder is, and its perplexity before and after."""
+
+    folder: Path
+    adapted: AdaptResult
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.adapted.manifest, "seconds": self.adapted.training.seconds}
+
+
+@dataclass(frozen=True)
+class CalibrationResult(Result):
+    """Token frequencies and the similarity of random texts."""
+
+    file: Path
+    calibration: Calibration
+
+    def to_dict(self) -> dict[str, Any]:
+        found = self.calibration
+        return {
+            "texts": found.texts,
+            "tokens": len(found.counts),
+            "pairs": found.pairs,
+            "random_pairs": list(found.random_pairs),
+        }
+
+
+def vectors(
+    pairs: Name | Sequence[Name],
+    *,
+    output: Name,
+    method: str = "glove",
+    dimensions: int = 100,
+    window: int | None = None,
+    min_count: int = 5,
+    epochs: int | None = None,
+    tok: str | None = None,
+    lower: bool = True,
+    language: str = "en",
+    x_max: float = 10.0,
+    buckets: int = 200_000,
+    seed: int = 0,
+    threads: int | None = None,
+    monitor: Monitor = SILENT,
+) -> VectorsResult:
+    """Learn word vectors from pairs (Parquet) or plain text (a text per line).
+
+    ``method`` is glove, word2vec or fasttext. GloVe gives the same vectors for the same seed,
+    whatever the number of threads; word2vec and fastText only with one thread.
+    """
+    from rejoinder.encode.static.train.train_vectors import Settings, read_corpus, train_vectors
+    from rejoinder.encode.static.vectors_folder import check_vectors_target
+    from rejoinder.text.languages import language as find_language
+
+    settings = Settings(
+        method=method,
+        dimensions=dimensions,
+        window=window,
+        min_count=min_count,
+        epochs=epochs,
+        tok=tok or find_language(language).tokenizer,
+        lower=lower,
+        seed=seed,
+        x_max=x_max,
+        buckets=buckets,
+    ).completed()
+    names = [os.fspath(p) for p in ([pairs] if isinstance(pairs, (str, os.PathLike)) else pairs)]
+    target = Path(output)
+    check_vectors_target(target)
+    with monitor.pieces("reading") as advance:
+        read = read_corpus(names, settings, advance)
+    with monitor.pieces(method) as advance:
+        report = train_vectors(
+            read, target, settings, inputs=names, threads=threads or cores(), on_progress=advance
+        )
+    return VectorsResult(target, report)
+
+
+def dapt(
+    pairs: Name,
+    *,
+    output: Name,
+    model: str = "minilm",
+    steps: int | None = None,
+    epochs: float | None = None,
+    batch_tokens: int = 2048,
+    gradient_accumulation_steps: int = 1,
+    learning_rate: float = 1e-4,
+    mask_probability: float = 0.15,
+    whole_word_mask: bool = False,
+    max_tokens: int = 128,
+    max_pairs: int | None = None,
+    validate_every: int | None = None,
+    patience: int | None = None,
+    seed: int = 0,
+    monitor: Monitor = SILENT,
+) -> DaptResult:
+    """Adapt an encoder to the domain of dialogues by masked language modelling.
+
+    Domain-adaptive pre-training (Gururangan et al. 2020). Give the number of ``steps`` or of
+    ``epochs`` (1 by default). An interrupted run continues where it stopped.
+    """
+    try:
+        import safetensors  # noqa: F401
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise missing_extra("neural", str(error.name), task="training an encoder") from None
+    from rejoinder.learn.dapt import DaptSettings, adapt
+    from rejoinder.learn.settings import TrainingSettings
+
+    if steps is not None and epochs is not None:
+        raise UsageError("give either --steps or --epochs")
+    settings = DaptSettings(
+        model=model,
+        mask_probability=mask_probability,
+        whole_word_mask=whole_word_mask,
+        batch_tokens=batch_tokens,
+        max_tokens=max_tokens,
+        max_pairs=max_pairs,
+        training=TrainingSettings(
+            steps=steps,
+            epochs=1.0 if steps is None and epochs is None else epochs,
+            learning_rate=learning_rate,
+            gradient_accumulation_steps=gradient_accumulation_steps,
+            validate_every=validate_every,
+            patience=patience,
+            seed=seed,
+        ),
+    )
+    with monitor.training("adapting") as on_progress:
+        adapted = adapt(Path(pairs), Path(output), settings, on_progress)
+    return DaptResult(Path(output), adapted)
+
+
+def calibration(
+    texts: Name,
+    *,
+    output: Name,
+    model: str = "minilm",
+    layer: int = 6,
+    pairs: int = 5000,
+    seed: int = 12345,
+    monitor: Monitor = SILENT,
+) -> CalibrationResult:
+    """Measure token frequencies and the similarity of random texts, for ``bertscore``.
+
+    ``texts`` are items (.jsonl: their references), pairs (.parquet: their responses) or plain text,
+    a text per line. Use the file as ``bertscore(idf=true,rescale=true,calibration=FILE)``.
+    """
+    from rejoinder.metrics.embedding.bertscore import BertScore
+    from rejoinder.metrics.embedding.calibrate import calibrate, read_corpus
+    from rejoinder.metrics.metric import make_metric
+    from rejoinder.spec import Spec
+
+    # a wrong model or layer is found before anything is read
+    metric = make_metric(Spec("bertscore", (("model", model), ("layer", layer))))
+    assert isinstance(metric, BertScore)
+    check_output(output, [texts])
+    source = JsonLines(os.fspath(texts))
+    with naming(source.name):
+        with monitor.stream("counting tokens", lambda: source.fraction) as advance:
+            read = read_corpus(
+                _texts(source), metric.encoder, most=2 * pairs, seed=seed, on_read=advance
+            )
+        with monitor.pieces("comparing pairs") as on_progress:
+            made = calibrate(read, metric, pairs=pairs, seed=seed, on_progress=on_progress)
+    with open_output(Path(output)) as stream:
+        stream.write(msgspec.json.encode(made) + b"\n")
+    return CalibrationResult(Path(output), made)
+
+
+def _texts(source: JsonLines) -> Iterator[str]:
+    """Yield the texts of a file; its name says of which kind it is."""
+    plain = source.path.removesuffix(".gz").removesuffix(".zst")
+    if plain.endswith(".parquet"):
+        yield from _responses(source.path)
+    elif plain.endswith(".jsonl"):
+        for item in read_items(source):
+            yield from (reference.text for reference in item.references)
+    else:
+        for number, line in source:
+            try:
+                yield line.decode()
+            except UnicodeDecodeError:
+                raise source.wrong(number, "the line is not UTF-8") from None
+
+
+def _responses(path: str) -> Iterator[str]:
+    from rejoinder.logs.pairs_file import open_pairs
+
+    with open_pairs(path, ["response"]) as file:
+        for batch in file.iter_batches(columns=["response"]):
+            yield from (text for text in batch.column("response").to_pylist() if text)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import tokenize
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 256 * 2**20
 MAX_JSON_BYTES = 64 * 2**20
 """A tokenizer of 250,000 pieces takes 17 MB."""
+MAX_TOML_BYTES = 2**20
 
 Shape = Sequence[int | None]
 
@@ -68,6 +70,23 @@ def read_json(path: str | Path, type: Any = Any, max_bytes: int = MAX_JSON_BYTES
         raise _wrong(path, "a number is too large") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _wrong(path, f"is not JSON ({error})") from None
+
+
+def read_toml(path: str | Path, type: Any = Any, max_bytes: int = MAX_TOML_BYTES) -> Any:
+    """Read a TOML file, such as a recipe or a preset, and convert it to ``type``."""
+    content = read_bytes(path, max_bytes)
+    try:
+        return msgspec.convert(tomllib.loads(content.decode()), type)
+    except UnicodeDecodeError:
+        raise _wrong(path, "the file is not UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise _wrong(path, f"broken TOML: {error}") from None
+    except RecursionError:
+        raise _wrong(path, "broken TOML: nested too deeply") from None
+    except msgspec.ValidationError as error:
+        raise _wrong(path, explain(str(error))) from None
+    except (ValueError, OverflowError) as error:  # such as a number of 5,000 digits
+        raise _wrong(path, f"broken TOML: {error}") from None
 
 
 def read_array(

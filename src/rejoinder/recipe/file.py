@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -38,15 +37,13 @@ from typing import Any
 import msgspec
 
 from rejoinder.errors import DataError, MissingExtra, UsageError
-from rejoinder.files.checked import read_bytes
-from rejoinder.files.jsonl import explain
+from rejoinder.files.checked import read_toml
 from rejoinder.spec import did_you_mean
 
 Value = str | int | float | bool
 BUILT_IN = ("work", "recipe")
 """Variables that every recipe has."""
 
-MAX_BYTES = 2**20
 MAX_STEPS = 1_000
 MAX_CHARACTERS = 100_000
 """Of one filled-in text: systems take command lines of about this length."""
@@ -124,23 +121,7 @@ class Recipe:
 
 def read_recipe(path: str, work: Path, changes: Mapping[str, str] | None = None) -> Recipe:
     """Read a recipe for a run in the folder ``work``; ``changes`` replace its variables."""
-    return _Builder(path, _decode(path), work, changes or {}).recipe()
-
-
-def _decode(path: str) -> _Recipe:
-    content = read_bytes(path, MAX_BYTES)
-    try:
-        return msgspec.convert(tomllib.loads(content.decode()), _Recipe)
-    except UnicodeDecodeError:
-        raise DataError("the file is not UTF-8", path=path) from None
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"broken TOML: {error}", path=path) from None
-    except RecursionError:
-        raise DataError("broken TOML: nested too deeply", path=path) from None
-    except msgspec.ValidationError as error:
-        raise DataError(explain(str(error)), path=path) from None
-    except (ValueError, OverflowError) as error:  # such as a number of 5,000 digits
-        raise DataError(f"broken TOML: {error}", path=path) from None
+    return _Builder(path, read_toml(path, _Recipe), work, changes or {}).recipe()
 
 
 class _Builder:

@@ -1,4 +1,4 @@
-"""Domain-adaptive pre-training: it learns a language, and leaves an encoder that others open."""
+"""Domain-adaptive pre-training: perplexity falls, and the result is an encoder for transformers."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from rejoinder.encode.transformer.model_folder import ModelFolder
 from rejoinder.encode.transformer.transformers_network import load_model
 from rejoinder.errors import DataError, UsageError
 from rejoinder.learn.batches import LengthBatches
-from rejoinder.learn.checkpoint import read
+from rejoinder.learn.checkpoint import read_checkpoint
 from rejoinder.learn.dapt import AdaptResult, DaptSettings, adapt
 from rejoinder.learn.dapt.batches import MaskedBatches
 from rejoinder.learn.dapt.model import MaskedLanguageModel, load_head
-from rejoinder.learn.dapt.tokens import open_tokenizer, tokenize, vocabulary
+from rejoinder.learn.dapt.tokens import open_tokenizer, read_vocabulary, tokenize
 from rejoinder.learn.settings import TrainingSettings
 from rejoinder.learn.state import STATE
 from rejoinder.learn.training_data import Pairs, read_training_data
@@ -60,17 +60,17 @@ def adapted(
     return output, adapt(pairs, output, settings(bert))
 
 
-def test_it_learns_what_frequencies_cannot_tell(adapted: tuple[Path, AdaptResult]) -> None:
+def test_perplexity_falls_to_that_of_the_topic(adapted: tuple[Path, AdaptResult]) -> None:
     output, made = adapted
     result = made.manifest["result"]
-    # twenty words, all equally frequent: by frequency, a guess is one of about twenty
+    # twenty equally frequent words
     assert result["perplexity_unigram"] == pytest.approx(20, rel=0.1)
     assert result["perplexity_before"] > 18
-    # who knows the topic guesses one of four
+    # four words per topic
     assert 3.5 < result["perplexity_after"] < 6
     assert result["loss_after"] == pytest.approx(math.log(result["perplexity_after"]))
     assert result["head"] == "fresh"
-    assert not list(output.parent.glob(".*")), "nothing is left of the work"
+    assert not list(output.parent.glob(".*")), "the work folder is removed"
 
 
 def test_the_manifest_says_where_it_comes_from(
@@ -91,14 +91,12 @@ def test_the_manifest_says_where_it_comes_from(
     assert str(pairs.parent) not in card + json.dumps(manifest)
 
 
-def test_the_folder_is_an_encoder_like_the_one_before(
-    adapted: tuple[Path, AdaptResult], bert: Path
-) -> None:
+def test_the_folder_is_read_by_transformers(adapted: tuple[Path, AdaptResult], bert: Path) -> None:
     output, _ = adapted
     texts = ["wa wb wc", "wt", "wk walking wl wm"]
     before, after = open_encoder(str(bert)), open_encoder(str(output))
     assert before.digest != after.digest
-    # what transformers makes of the folder
+    # vectors of transformers
     tokenizer = AutoTokenizer.from_pretrained(output)
     model, found = AutoModel.from_pretrained(output, output_loading_info=True)
     assert not found["missing_keys"] and not found["unexpected_keys"]
@@ -111,18 +109,18 @@ def test_the_folder_is_an_encoder_like_the_one_before(
         assert (output / name).read_bytes() == (bert / name).read_bytes()
 
 
-def test_it_goes_on_from_an_adapted_encoder(
+def test_an_adapted_encoder_can_be_adapted_again(
     adapted: tuple[Path, AdaptResult], pairs: Path, tmp_path: Path
 ) -> None:
-    """With its head: the second run begins where the first one ended."""
+    """With its head: the second run starts with the loss of the first one."""
     output, made = adapted
     again = adapt(pairs, tmp_path / "again", settings(output, steps=1)).manifest["result"]
     assert again["head"] == "adapted"
     assert again["loss_before"] == pytest.approx(made.manifest["result"]["loss_after"], abs=1e-5)
 
 
-def test_the_head_is_berts_own(tmp_path: Path) -> None:
-    """Scores of our model and of transformers' from the same files."""
+def test_the_head_equals_that_of_bert(tmp_path: Path) -> None:
+    """Logits of our model and of transformers from the same files."""
     path = make_bert(tmp_path / "with-head", with_head=True)
     theirs = BertForMaskedLM.from_pretrained(path).eval()
     with torch.no_grad():  # fresh heads have plain biases, which would hide a mistake
@@ -137,9 +135,11 @@ def test_the_head_is_berts_own(tmp_path: Path) -> None:
     with torch.no_grad():
         scores = ours(batch)
         whole = theirs(
-            input_ids=batch.ids, attention_mask=batch.attention, token_type_ids=batch.types
+            input_ids=batch.ids,
+            attention_mask=batch.attention_mask,
+            token_type_ids=batch.token_types,
         ).logits
-    assert torch.allclose(scores, whole.flatten(0, 1)[batch.places], atol=1e-5)
+    assert torch.allclose(scores, whole.flatten(0, 1)[batch.positions], atol=1e-5)
 
 
 def table_of(texts: list[tuple[str, str]]) -> Pairs:
@@ -150,11 +150,11 @@ def table_of(texts: list[tuple[str, str]]) -> Pairs:
 def masked_pairs(folder: ModelFolder, texts: list[tuple[str, str]], **more: Any) -> MaskedBatches:
     tokenizer = open_tokenizer(folder)
     sequences = tokenize(tokenizer, table_of(texts), 40)
-    words = vocabulary(tokenizer, len(SPECIAL + WORDS + PIECES))
-    return MaskedBatches(sequences, words, LengthBatches(sequences.lengths, 400), 0.3, **more)
+    vocabulary = read_vocabulary(tokenizer, len(SPECIAL + WORDS + PIECES))
+    return MaskedBatches(sequences, vocabulary, LengthBatches(sequences.lengths, 400), 0.3, **more)
 
 
-def test_pairs_are_joined_and_cut_as_the_tokenizer_does(bert: Path) -> None:
+def test_pairs_are_joined_and_truncated(bert: Path) -> None:
     tokenizer = open_tokenizer(ModelFolder("m", bert))
     texts = [("wa wb", "wc"), ("wa " * 60, "wb wc"), ("", "wd"), ("zz", "we")]
     found = tokenize(tokenizer, table_of(texts), 12)
@@ -171,30 +171,30 @@ def test_pairs_are_joined_and_cut_as_the_tokenizer_does(bert: Path) -> None:
         ]
     )
     assert set(rows[3][1:-3]) == {unknown}
-    assert found.types[:6].tolist() == [0, 0, 0, 0, 1, 1]
-    assert found.cut == 1
+    assert found.token_types[:6].tolist() == [0, 0, 0, 0, 1, 1]
+    assert found.truncated == 1
 
 
-def test_special_tokens_and_padding_are_never_hidden(bert: Path) -> None:
+def test_special_tokens_and_padding_are_never_masked(bert: Path) -> None:
     texts = [("wa wb walking", "wc wd"), ("wf", "wg wh zz"), ("zz", "zz")]  # zz is unknown
     source = masked_pairs(ModelFolder("m", bert), texts)
-    pieces = masked_pairs(ModelFolder("m", bert), texts, whole_words=True)
+    pieces = masked_pairs(ModelFolder("m", bert), texts, whole_word_mask=True)
     for epoch in range(30):
         batch = source.batch(0, epoch, 0)
-        assert (batch.truth >= len(SPECIAL)).all()
+        assert (batch.targets >= len(SPECIAL)).all()
         original = batch.ids.clone().flatten()
-        original[batch.places] = batch.truth
-        assert (batch.ids.flatten() != original).sum() <= len(batch.truth)
-        assert batch.attention.sum() == len(source.sequences.ids)
+        original[batch.positions] = batch.targets
+        assert (batch.ids.flatten() != original).sum() <= len(batch.targets)
+        assert batch.attention_mask.sum() == len(source.pairs.ids)
         batch = pieces.batch(0, epoch, 0)
-        walk, ing = (25 in batch.truth.tolist()), (26 in batch.truth.tolist())
+        walk, ing = (25 in batch.targets.tolist()), (26 in batch.targets.tolist())
         assert walk == ing
 
 
-def test_the_same_run_makes_the_same_bytes(
+def test_a_resumed_run_writes_the_same_bytes(
     adapted: tuple[Path, AdaptResult], bert: Path, pairs: Path, tmp_path: Path
 ) -> None:
-    """Started as a command, killed, and gone on with; and written over an older one."""
+    """Started as a command, interrupted, resumed; the result replaces an older one."""
     output, _ = adapted
     target = tmp_path / "adapted"
     adapt(pairs, target, settings(bert, steps=1))
@@ -210,7 +210,7 @@ def test_the_same_run_makes_the_same_bytes(
     process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
     state = tmp_path / ".adapted.work" / STATE
-    assert 40 <= read(state)[1]["state"]["step"] < STEPS
+    assert 40 <= read_checkpoint(state)[1]["state"]["step"] < STEPS
     assert run([*arguments, "--json"]) == 0
     for path in sorted(output.rglob("*")):
         if path.is_file():
@@ -226,21 +226,24 @@ def test_pairs_without_a_split_are_held_out_by_dialogue(tmp_path: Path) -> None:
     everything = read_training_data(path)
     assert everything.split_by == "a hash of dialogue_id"
     training, validation = [
-        set(texts.some(0, 1200)[0]) for texts in (everything.training, everything.validation)
+        set(texts.texts(0, 1200)[0]) for texts in (everything.training, everything.validation)
     ]
     assert not training & validation
     assert training | validation == set(names)
     # 20 of 400 expected; three standard deviations are 13
     assert 7 <= len(validation) <= 33
-    some = [read_training_data(path, sample=50, seed=seed) for seed in (2, 2, 3)]
+    some = [
+        read_training_data(path, max_pairs=50, seed=seed, whole_dialogues=False)
+        for seed in (2, 2, 3)
+    ]
     assert [len(data.training) for data in some] == [50] * 3
     assert some[0].counts["train_taken"] == 50
     assert some[0].training.table.equals(some[1].training.table)
     assert not some[0].training.table.equals(some[2].training.table)
-    assert set(some[0].training.some(0, 50)[0]) <= training
+    assert set(some[0].training.texts(0, 50)[0]) <= training
 
 
-def test_two_dialogues_are_enough_and_one_is_not(tmp_path: Path) -> None:
+def test_two_dialogues_are_needed(tmp_path: Path) -> None:
     rows = {"utterance": ["wa", "wb"], "response": ["wb", "wc"], "dialogue_id": ["1", "2"]}
     pq.write_table(pa.table(rows), tmp_path / "two.parquet")
     data = read_training_data(tmp_path / "two.parquet")
@@ -254,18 +257,18 @@ def test_fewer_pairs_than_a_batch_and_long_ones(bert: Path, tmp_path: Path) -> N
     rows = {"utterance": ["wa " * 500, "wb"], "response": ["wb", "wc"]}
     pq.write_table(pa.table(rows), tmp_path / "p.parquet")
     made = adapt(tmp_path / "p.parquet", tmp_path / "o", settings(bert, steps=2))
-    assert made.outcome.steps == 2
-    assert made.manifest["settings"]["longest"] == 40  # what the model can take
+    assert made.training.steps == 2
+    assert made.manifest["settings"]["max_tokens"] == 40  # the limit of the model
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
         (["p", "--steps", "1", "--epochs", "1"], 2, "either --steps or --epochs"),
-        (["p", "--mask", "1"], 2, "mask is a share between 0 and 1"),
-        (["p", "--learning-rate", "0"], 2, "the learning rate must be above 0"),
+        (["p", "--mask", "1"], 2, "mask_probability must be between 0 and 1"),
+        (["p", "--learning-rate", "0"], 2, "learning_rate must be above 0"),
         (["p", "--epochs", "-1"], 2, "above 0"),
-        (["p", "--max-tokens", "3"], 2, "longest must be 8 or more"),
+        (["p", "--max-tokens", "3"], 2, "max_tokens must be 8 or more"),
         (["p", "-o", "full"], 2, "full: is a folder with other things"),
         (["p", "-o", "p"], 2, "p: is a file"),
         (["p", "-o", "no/such"], 2, "there is no folder no"),
@@ -277,10 +280,10 @@ def test_fewer_pairs_than_a_batch_and_long_ones(bert: Path, tmp_path: Path) -> N
         (["empty"], 3, "empty: there is no pair in it"),
         (["p", "--model", "no/model"], 4, "is not on this machine"),
         (["p", "--model", "full"], 4, "full"),
-        (["p", "--learning-rate", "1e30", "--steps", "50"], 2, "training has gone astray"),
+        (["p", "--learning-rate", "1e30", "--steps", "50"], 2, "training diverged"),
     ],
 )
-def test_bad_arguments_and_bad_data(
+def test_wrong_arguments_and_bad_data(
     bert: Path,
     pairs: Path,
     tmp_path: Path,
@@ -312,7 +315,7 @@ def test_bad_arguments_and_bad_data(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_model_that_does_not_guess_words_is_refused(bert: Path, tmp_path: Path) -> None:
+def test_a_model_without_mask_token_is_refused(bert: Path, tmp_path: Path) -> None:
     import shutil
 
     other = tmp_path / "other"
@@ -328,11 +331,13 @@ def test_a_model_that_does_not_guess_words_is_refused(bert: Path, tmp_path: Path
 
 def test_settings_are_checked_together() -> None:
     with pytest.raises(UsageError) as wrong:
-        DaptSettings(training=TrainingSettings(steps=1), mask=0.0, longest=1, sample=0)
+        DaptSettings(
+            training=TrainingSettings(steps=1), mask_probability=0.0, max_tokens=1, max_pairs=0
+        )
     assert len(wrong.value.messages) == 3
     assert (
-        "accumulate"
+        "gradient_accumulation_steps"
         not in dataclasses.replace(
-            DaptSettings(training=TrainingSettings(steps=1)), mask=0.2
+            DaptSettings(training=TrainingSettings(steps=1)), mask_probability=0.2
         ).to_dict()
     )

@@ -102,7 +102,8 @@ def make(name: str) -> tuple[Model, list[Tensor]]:
 
 
 RATERS = [
-    "gru rater", "vector rater", "ngram rater", "question rater", "cross rater", "ensemble of raters",
+    "gru rater", "vector rater", "ngram rater", "question rater", "cross rater",
+    "ensemble of raters",
 ]  # fmt: skip
 SCORERS = [
     "gru scorer", "vector scorer", "ngram scorer", "question scorer", "cross scorer",

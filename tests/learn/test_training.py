@@ -1,4 +1,4 @@
-"""The training loop: it learns as a plain loop would, and a kill changes nothing."""
+"""The training loop: same as a plain loop, and resumed runs give the same weights."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from rejoinder.errors import DataError, ResourceError, UsageError
 from rejoinder.learn import state as states
 from rejoinder.learn import training
 from rejoinder.learn.batches import BatchSource
-from rejoinder.learn.checkpoint import read
-from rejoinder.learn.progress import Progress
+from rejoinder.learn.checkpoint import read_checkpoint
+from rejoinder.learn.progress import TrainingProgress
 from rejoinder.learn.settings import TrainingSettings
 from rejoinder.learn.training import Diverged, train
 
@@ -31,7 +31,7 @@ Weights = dict[str, Tensor]
 
 
 def equal(one: Weights, other: Weights) -> bool:
-    """To the last bit."""
+    """Return whether all bits are equal."""
     return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
 
 
@@ -41,14 +41,14 @@ def close(one: Weights, other: Weights) -> bool:
 
 @pytest.fixture(scope="module")
 def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Weights:
-    """The weights of the toy's run, without any interruption."""
-    model, outcome = learn(tmp_path_factory.mktemp("whole"))
-    assert outcome.resumed_at is None
+    """Return the weights of an uninterrupted run."""
+    model, result = learn(tmp_path_factory.mktemp("whole"))
+    assert result.resumed_at is None
     return dict(model.state_dict())
 
 
-def test_it_learns_what_a_plain_loop_learns(tmp_path: Path) -> None:
-    """Another loop, written with what torch has for it."""
+def test_weights_equal_those_of_a_plain_loop(tmp_path: Path) -> None:
+    """The other loop uses the schedule and optimizer of torch."""
     source, steps, rate, warm = Points(), 40, 0.02, 8
     ours, settings = (
         Net(0.0),
@@ -83,7 +83,7 @@ def test_it_learns_what_a_plain_loop_learns(tmp_path: Path) -> None:
 
 
 class Joined:
-    """Two batches of another source as one."""
+    """Joins two batches of another source."""
 
     def __init__(self, source: BatchSource[Rows]) -> None:
         self.source = source
@@ -98,7 +98,7 @@ class Joined:
 
 
 def test_accumulated_batches_are_one_large_batch(tmp_path: Path) -> None:
-    """Also where the two are of different sizes, and where an epoch has an odd number of them."""
+    """Also for batches of different sizes, and for an odd number of them."""
     source, large, small = Points(103), Net(0.0), Net(0.0)
     assert source.steps(0, 0) % 2
     assert len({len(source.batch(0, 0, k)[1]) for k in range(source.steps(0, 0))}) > 3
@@ -114,8 +114,8 @@ class Crash(Exception):
 
 
 def crashing(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
-    """Fail at one of the moments when a kill could hurt: before and after files are replaced,
-    and in the middle of an update."""
+    """Raise an error at one of the moments when a kill could do harm: before and after files are
+    replaced, and during an update."""
     moment = 0
 
     def guarded(function: Callable[..., object]) -> Callable[..., object]:
@@ -133,17 +133,17 @@ def crashing(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
         return call
 
     monkeypatch.setattr(training, "save_best", guarded(training.save_best))
-    monkeypatch.setattr(states, "write", guarded(states.write))
+    monkeypatch.setattr(states, "write_checkpoint", guarded(states.write_checkpoint))
     monkeypatch.setattr(training, "set_learning_rate", guarded(training.set_learning_rate))
     monkeypatch.setattr(os, "replace", guarded(os.replace))
 
 
-def test_a_kill_at_any_moment_changes_nothing(
+def test_a_run_killed_at_any_moment_gives_the_same_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "fsync", lambda number: None)  # only slow here
     settings = dataclasses.replace(SETTINGS, steps=4, validate_every=2)
-    whole, outcome = learn(tmp_path / "whole", settings)
+    whole, result = learn(tmp_path / "whole", settings)
     crashes = 0
     for at in range(1, 200):
         folder = tmp_path / str(at)
@@ -156,7 +156,7 @@ def test_a_kill_at_any_moment_changes_nothing(
                 crashes += 1
         model, again = learn(folder, settings)
         assert equal(dict(model.state_dict()), dict(whole.state_dict())), f"moment {at}"
-        assert again.history == outcome.history
+        assert again.history == result.history
         assert [path.name for path in folder.iterdir() if "part" in path.name] == []
         if crashes > 20:
             assert again.resumed_at
@@ -164,13 +164,15 @@ def test_a_kill_at_any_moment_changes_nothing(
 
 
 def kill_when(folder: Path, result: Path, steps: int, kind: signal.Signals) -> int:
-    """Start the toy as a process of its own, and end it once its state is at some step."""
+    """Start the toy as a process, and send a signal when its state has reached a step."""
     process = subprocess.Popen(
         [sys.executable, str(TOY), str(folder), str(result)], cwd=TOY.parent, stderr=-3
     )
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
-        if (path := folder / states.STATE).exists() and read(path)[1]["state"]["step"] >= steps:
+        if (path := folder / states.STATE).exists() and read_checkpoint(path)[1]["state"][
+            "step"
+        ] >= steps:
             break
         time.sleep(0.005)
     process.send_signal(kind)
@@ -178,15 +180,15 @@ def kill_when(folder: Path, result: Path, steps: int, kind: signal.Signals) -> i
     return process.returncode
 
 
-def test_a_killed_process_goes_on_to_the_same_weights(tmp_path: Path, whole_run: Weights) -> None:
+def test_a_killed_process_resumes_to_the_same_weights(tmp_path: Path, whole_run: Weights) -> None:
     folder, result = tmp_path / "work", tmp_path / "result"
     assert kill_when(folder, result, 5, signal.SIGKILL) == -signal.SIGKILL
     assert kill_when(folder, result, 20, signal.SIGKILL) == -signal.SIGKILL
     assert not result.exists()
     done = subprocess.run([sys.executable, str(TOY), str(folder), str(result)], check=True)
     assert done.returncode == 0
-    weights, known = read(result)
-    assert known["resumed_at"] >= 20
+    weights, metadata = read_checkpoint(result)
+    assert metadata["resumed_at"] >= 20
     assert equal(weights, whole_run)
 
 
@@ -194,7 +196,7 @@ def test_a_killed_process_goes_on_to_the_same_weights(tmp_path: Path, whole_run:
     ("kind", "step", "validated"),
     [(signal.SIGINT, 13, False), (signal.SIGTERM, 14, True), (signal.SIGTERM, 60, True)],
 )
-def test_an_interrupted_run_saves_and_hands_the_signal_on(
+def test_a_signal_is_delivered_after_the_run_is_saved(
     tmp_path: Path, whole_run: Weights, kind: signal.Signals, step: int, validated: bool
 ) -> None:
     settings = dataclasses.replace(SETTINGS, save_every_seconds=1e9)
@@ -204,11 +206,11 @@ def test_an_interrupted_run_saves_and_hands_the_signal_on(
         caught.append(number)
         raise SystemExit(128 + number)
 
-    def interrupt(progress: Progress) -> None:
-        if (progress.step, progress.new_validation) == (step, validated) and not caught:
+    def interrupt(progress: TrainingProgress) -> None:
+        if (progress.step, progress.is_validation) == (step, validated) and not caught:
             os.kill(os.getpid(), kind)
             time.sleep(0.01)
-            assert not caught, "not in the middle of a step"
+            assert not caught, "not during a step"
 
     before = signal.signal(kind, handler)
     try:
@@ -219,13 +221,13 @@ def test_an_interrupted_run_saves_and_hands_the_signal_on(
         signal.signal(kind, before)
     assert caught == [kind]
     assert stopped.value.code == 128 + kind
-    model, outcome = learn(tmp_path, settings)
-    assert outcome.resumed_at in (step, step + 1)
+    model, result = learn(tmp_path, settings)
+    assert result.resumed_at in (step, step + 1)
     assert equal(dict(model.state_dict()), whole_run)
 
 
-def test_a_second_interrupt_does_not_wait(tmp_path: Path) -> None:
-    def interrupt(progress: Progress) -> None:
+def test_a_second_signal_is_delivered_at_once(tmp_path: Path) -> None:
+    def interrupt(progress: TrainingProgress) -> None:
         if progress.step == 3:
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGINT)
@@ -236,7 +238,7 @@ def test_a_second_interrupt_does_not_wait(tmp_path: Path) -> None:
 
 
 class Moves(nn.Module):
-    """One number that every step of Adam takes up by about the learning rate."""
+    """One number, which every step of Adam increases by about the learning rate."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -244,7 +246,7 @@ class Moves(nn.Module):
 
 
 class Ticks:
-    """Batches that are only their number."""
+    """Batches that consist of their number."""
 
     def steps(self, seed: int, epoch: int) -> int:
         return 10**6
@@ -259,7 +261,7 @@ class Once(Ticks):
 
 
 def pull(model: nn.Module, batch: tuple[int, bool]) -> tuple[Tensor, float]:
-    """Training moves up for ever; validation likes 5."""
+    """Training increases the number without end; validation is best at 5."""
     assert isinstance(model, Moves)
     return ((model.at - 5.0) ** 2 if batch[1] else -model.at).sum(), 1.0
 
@@ -274,28 +276,28 @@ UP = TrainingSettings(
 )
 
 
-def test_the_best_weights_are_kept_and_patience_ends(tmp_path: Path) -> None:
+def test_the_best_weights_are_kept_and_training_stops_early(tmp_path: Path) -> None:
     settings = dataclasses.replace(UP, validate_every=1)
     model = Moves()
-    outcome = train(model, pull, Ticks(), settings, tmp_path / "a", validation=Once())
+    result = train(model, pull, Ticks(), settings, tmp_path / "a", validation=Once())
     # at step k the number is k: losses 25, 16, … 0 at step 5, 1, 4, …
-    assert [round(entry["validation"], 2) for entry in outcome.history[:7]] == [
+    assert [round(entry["validation_loss"], 2) for entry in result.history[:7]] == [
         25, 16, 9, 4, 1, 0, 1,
     ]  # fmt: skip
-    assert (outcome.steps, outcome.best_step, outcome.stopped_early) == (12, 5, False)
-    assert outcome.first_loss == 25
+    assert (result.steps, result.best_step, result.stopped_early) == (12, 5, False)
+    assert result.first_loss == 25
     assert model.at.item() == pytest.approx(5, abs=1e-3)
     patient = dataclasses.replace(settings, patience=3)
-    outcome = train(Moves(), pull, Ticks(), patient, tmp_path / "b", validation=Once())
-    assert (outcome.steps, outcome.best_step, outcome.stopped_early) == (8, 5, True)
+    result = train(Moves(), pull, Ticks(), patient, tmp_path / "b", validation=Once())
+    assert (result.steps, result.best_step, result.stopped_early) == (8, 5, True)
     # training loss since the last validation: of the one step, at the number before it
-    assert outcome.history[3]["loss"] == pytest.approx(-2, abs=1e-3)
+    assert result.history[3]["loss"] == pytest.approx(-2, abs=1e-3)
 
 
-def test_without_validation_the_last_weights_count(tmp_path: Path) -> None:
+def test_without_validation_the_last_weights_are_kept(tmp_path: Path) -> None:
     model = Moves()
-    outcome = train(model, pull, Ticks(), UP, tmp_path)
-    assert (outcome.best_step, outcome.best_loss, outcome.history) == (None, None, [])
+    result = train(model, pull, Ticks(), UP, tmp_path)
+    assert (result.best_step, result.best_loss, result.history) == (None, None, [])
     assert model.at.item() == pytest.approx(12, abs=1e-3)
 
 
@@ -312,7 +314,7 @@ def breaking(at: int, how: str) -> Callable[[nn.Module, tuple[int, bool]], tuple
 
 
 @pytest.mark.parametrize("how", ["loss", "gradient"])
-def test_a_loss_that_is_no_number_ends_the_run(tmp_path: Path, how: str) -> None:
+def test_a_diverging_run_stops_and_names_the_best_weights(tmp_path: Path, how: str) -> None:
     settings = dataclasses.replace(UP, validate_every=2)
     with pytest.raises(Diverged) as failure:
         train(Moves(), breaking(8, how), Ticks(), settings, tmp_path, validation=Once())
@@ -320,34 +322,36 @@ def test_a_loss_that_is_no_number_ends_the_run(tmp_path: Path, how: str) -> None
     assert f"the {how} is nan at step 9 of 12" in message
     # validated at 0, 2, 4, 6, 8; 4 and 6 are equally near to 5, up to rounding
     path = Path(message.partition("are in ")[2])
-    weights, known = read(path)
-    assert known["step"] in (4, 6)
-    assert weights["at"].item() == pytest.approx(known["step"], abs=1e-3)
+    weights, metadata = read_checkpoint(path)
+    assert metadata["step"] in (4, 6)
+    assert weights["at"].item() == pytest.approx(metadata["step"], abs=1e-3)
 
 
-def test_a_full_disk_leaves_the_last_state(tmp_path: Path, whole_run: Weights) -> None:
-    """The system itself refuses to write more than some bytes."""
+def test_a_full_disk_keeps_the_last_state(tmp_path: Path, whole_run: Weights) -> None:
+    """The size of files is limited by the operating system."""
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-    def fill_up(progress: Progress) -> None:
+    def fill_up(progress: TrainingProgress) -> None:
         if progress.step == 10:
             resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
 
     try:
-        with pytest.raises(ResourceError, match=r"state\.safetensors: cannot be written: .*intact"):
+        with pytest.raises(
+            ResourceError, match=r"state\.safetensors: cannot be written: .*is kept"
+        ):
             learn(tmp_path, on_progress=fill_up)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert read(tmp_path / states.STATE)[1]["state"]["step"] == 9
+    assert read_checkpoint(tmp_path / states.STATE)[1]["state"]["step"] == 9
     assert not list(tmp_path.glob(".*"))
-    model, outcome = learn(tmp_path)
-    assert outcome.resumed_at == 9
+    model, result = learn(tmp_path)
+    assert result.resumed_at == 9
     assert equal(dict(model.state_dict()), whole_run)
 
 
-def test_only_the_same_run_is_gone_on_with(tmp_path: Path) -> None:
+def test_only_the_same_run_is_resumed(tmp_path: Path) -> None:
     learn(tmp_path, identity={"data": 1})
     assert learn(tmp_path, identity={"data": 1})[1].resumed_at == 60
     assert learn(tmp_path, identity={"data": 2})[1].resumed_at is None
@@ -357,7 +361,7 @@ def test_only_the_same_run_is_gone_on_with(tmp_path: Path) -> None:
     assert learn(tmp_path, patient, identity={"data": 2})[1].resumed_at == 60
 
 
-def test_a_damaged_state_is_named(tmp_path: Path) -> None:
+def test_a_damaged_state_is_a_data_error(tmp_path: Path) -> None:
     learn(tmp_path)
     path = tmp_path / states.STATE
     path.write_bytes(path.read_bytes()[:-100])
@@ -366,14 +370,14 @@ def test_a_damaged_state_is_named(tmp_path: Path) -> None:
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
-    def second(progress: Progress) -> None:
+    def second(progress: TrainingProgress) -> None:
         learn(tmp_path)
 
     with pytest.raises(ResourceError, match="another run"):
         learn(tmp_path, on_progress=second)
 
 
-def test_seeds_differ_and_the_program_is_left_as_it_was(tmp_path: Path, whole_run: Weights) -> None:
+def test_global_state_of_the_program_is_restored(tmp_path: Path, whole_run: Weights) -> None:
     torch.manual_seed(11)
     before = (
         torch.get_rng_state(),
@@ -396,24 +400,25 @@ def test_seeds_differ_and_the_program_is_left_as_it_was(tmp_path: Path, whole_ru
     assert not equal(dict(model.state_dict()), whole_run)
 
 
-def test_progress_says_loss_speed_and_time_left(tmp_path: Path) -> None:
-    told: list[Progress] = []
-    _, outcome = learn(tmp_path, on_progress=told.append)
-    assert [p.step for p in told if not p.new_validation] == list(range(1, 61))
-    assert [p.step for p in told if p.new_validation] == [*range(0, 57, 7), 60]
-    assert [p.validation for p in told if p.new_validation] == [
-        entry["validation"] for entry in outcome.history
+def test_progress_reports_loss_speed_and_time_left(tmp_path: Path) -> None:
+    reports: list[TrainingProgress] = []
+    _, result = learn(tmp_path, on_progress=reports.append)
+    assert [p.step for p in reports if not p.is_validation] == list(range(1, 61))
+    assert [p.step for p in reports if p.is_validation] == [*range(0, 57, 7), 60]
+    assert [p.validation_loss for p in reports if p.is_validation] == [
+        entry["validation_loss"] for entry in result.history
     ]
-    middle, last = told[30], told[-1]
-    assert middle.speed and middle.left is not None
-    assert middle.left == pytest.approx((60 - middle.step) / middle.speed, rel=0.01)
-    assert last.left == 0
-    assert told[1].loss is not None and last.loss is not None
-    assert last.loss < told[1].loss
-    assert last.best == outcome.best_loss
-    # 6 of 60 steps to rise, then down to 1/54 of the rate
-    assert told[1].rate == pytest.approx(0.02 / 6)
-    assert next(p.rate for p in told if p.step == 60) == pytest.approx(0.02 / 54)
+    middle, last = reports[30], reports[-1]
+    assert middle.steps_per_second and middle.seconds_left is not None
+    expected = (60 - middle.step) / middle.steps_per_second
+    assert middle.seconds_left == pytest.approx(expected, rel=0.01)
+    assert last.seconds_left == 0
+    assert reports[1].loss is not None and last.loss is not None
+    assert last.loss < reports[1].loss
+    assert last.best_loss == result.best_loss
+    # 6 of 60 steps of warm-up, then down to 1/54 of the learning rate
+    assert reports[1].learning_rate == pytest.approx(0.02 / 6)
+    assert next(p.learning_rate for p in reports if p.step == 60) == pytest.approx(0.02 / 54)
 
 
 @pytest.mark.parametrize(
@@ -422,22 +427,22 @@ def test_progress_says_loss_speed_and_time_left(tmp_path: Path) -> None:
         ({}, "either steps or epochs"),
         ({"steps": 1, "epochs": 1.0}, "either steps or epochs"),
         ({"steps": 0}, "above 0"),
-        ({"steps": 1, "rate": 0.0}, "learning rate"),
-        ({"steps": 1, "rate": math.nan}, "finite"),
-        ({"steps": 1, "rate": 1e31}, "learning rate"),
-        ({"steps": 1, "warmup": 1.5}, "warmup"),
+        ({"steps": 1, "learning_rate": 0.0}, "learning_rate"),
+        ({"steps": 1, "learning_rate": math.nan}, "finite"),
+        ({"steps": 1, "learning_rate": 1e31}, "learning_rate"),
+        ({"steps": 1, "warmup_ratio": 1.5}, "warmup_ratio"),
         ({"steps": 1, "optimizer": "adamx"}, "unknown optimizer"),
-        ({"steps": 1, "schedule": "cosine"}, "unknown schedule"),
+        ({"steps": 1, "lr_schedule": "cosine"}, "unknown lr_schedule"),
     ],
 )
-def test_wrong_settings(wrong: dict[str, object], complaint: str) -> None:
+def test_wrong_settings_are_usage_errors(wrong: dict[str, object], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         TrainingSettings(**wrong)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def together() -> Iterator[Callable[[Path], list[int]]]:
-    """Train with two processes that speak over the loopback device."""
+    """Return a function that trains with two processes over the loopback device."""
 
     def start(folder: Path) -> list[int]:
         processes = []
@@ -460,20 +465,20 @@ def together() -> Iterator[Callable[[Path], list[int]]]:
     yield start
 
 
-def test_two_processes_learn_what_one_learns_with_twice_the_batches(
+def test_two_processes_equal_one_that_accumulates_two_batches(
     tmp_path: Path, together: Callable[[Path], list[int]]
 ) -> None:
     folder = tmp_path / "two"
     folder.mkdir()
     assert together(folder) == [0, 0]
-    one, outcome = learn(
+    one, result = learn(
         tmp_path / "one", dataclasses.replace(SETTINGS, gradient_accumulation_steps=2)
     )
     for rank in range(2):
-        weights, known = read(folder / f"result-{rank}")
+        weights, metadata = read_checkpoint(folder / f"result-{rank}")
         assert close(weights, dict(one.state_dict()))
-        steps = [entry["step"] for entry in known["history"]]
-        assert steps == [entry["step"] for entry in outcome.history]
+        steps = [entry["step"] for entry in metadata["history"]]
+        assert steps == [entry["step"] for entry in result.history]
     # a state of two processes is one of the same run
     assert (
         learn(folder, dataclasses.replace(SETTINGS, gradient_accumulation_steps=2))[1].resumed_at

@@ -45,7 +45,7 @@ def write_encoder(
     write_weights(target / "model.safetensors", model.encoder.state_dict())
     save_head(target, model)
     _write_json(target / MANIFEST, manifest)
-    (target / "README.md").write_text(_card(manifest), encoding="utf-8")
+    (target / "README.md").write_text(_card(manifest, source.languages), encoding="utf-8")
 
 
 def is_adapted_encoder(folder: Path) -> bool:
@@ -71,11 +71,13 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def _card(manifest: dict[str, Any]) -> str:
-    """Return the model card."""
+def _card(manifest: dict[str, Any], languages: frozenset[str] | None) -> str:
+    """Return the model card; its front matter keeps the languages of the original model."""
+    codes = "".join(f"- {code}\n" for code in sorted(languages or ()))
+    front_matter = f"---\nlanguage:\n{codes}---\n\n" if codes else ""
     result, data = manifest["result"], manifest["data"]
     settings = "\n".join(f"- {key}: {value}" for key, value in manifest["settings"].items())
-    return f"""# An encoder adapted to a domain
+    return f"""{front_matter}# An encoder adapted to a domain
 
 Made by Rejoinder {manifest["rejoinder"]} from the model `{manifest["model"]["name"]}` (digest
 {manifest["model"]["digest"]}) by domain-adaptive pre-training (Gururangan et al., 2020): masked

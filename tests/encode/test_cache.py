@@ -75,7 +75,7 @@ def test_a_damaged_entry_is_missing_counted_and_can_be_put_again(tmp_path: Path)
     cache = Cache(tmp_path)
     assert cache.get([first, second, third]) == {third: value_of(third)}
     assert cache.repaired == 2
-    assert cache.notes() == ["cache: 2 damaged entries were computed anew"]
+    assert cache.notes() == ["cache: 2 damaged entries were computed again"]
     cache.put((key, value_of(key)) for key in (first, second))
 
     again = Cache(tmp_path)
@@ -106,7 +106,7 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, damage: str) -> None:
     after = Cache(tmp_path)
     assert after.get(missing) == {key: value_of(key) for key in missing}
     assert cache.problem is None
-    assert cache.repaired or cache.set_aside == [path.with_suffix(".broken")]
+    assert cache.repaired or cache.set_aside == [path.with_suffix(".damaged")]
     assert "damaged" in cache.notes()[0]
 
 
@@ -175,7 +175,7 @@ def test_a_forked_child_has_a_connection_of_its_own(tmp_path: Path) -> None:
 import os, sys
 from pathlib import Path
 from rejoinder.encode.cache import Cache, key_of
-cache = Cache(Path(sys.argv[1]), memory=0)
+cache = Cache(Path(sys.argv[1]), max_memory=0)
 cache.put([(key_of("parent"), b"1")])
 if os.fork() == 0:
     cache.put([(key_of("child"), b"2")])
@@ -188,8 +188,8 @@ assert len(cache.get([key_of("parent"), key_of("child"), key_of("after")])) == 3
 
 
 def test_memory_answers_without_the_file_and_is_bounded(tmp_path: Path) -> None:
-    room = 10 * (3000 + module.OVERHEAD)
-    cache = Cache(None, memory=room)
+    room = 10 * (3000 + module.ENTRY_OVERHEAD)
+    cache = Cache(None, max_memory=room)
     first, *others = keys(11)
     cache.put((key, value_of(key)) for key in [first, *others[:9]])
     assert cache.get([first]) == {first: value_of(first)}
@@ -200,7 +200,7 @@ def test_memory_answers_without_the_file_and_is_bounded(tmp_path: Path) -> None:
 
 
 def test_the_file_is_bounded(tmp_path: Path) -> None:
-    cache = Cache(tmp_path, memory=0, largest=2**20)
+    cache = Cache(tmp_path, max_memory=0, max_file=2**20)
     for start in range(0, 2000, 50):
         cache.put((key, value_of(key)) for key in keys(50, start))
     # a fourth goes at a time, and the log may hold as much again as was written last
@@ -217,7 +217,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     cache.put([(key, b"1234")])
     assert cache.get([key]) == {key: b"1234"}  # from memory
     (note,) = cache.notes()
-    assert "going on without it" in note
+    assert "continuing without it" in note
 
 
 def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Texts as vectors: of words (static) and of words in their sentence (transformer)."""
+"""Vectors of texts: static word vectors, transformer encoders, and their cache."""

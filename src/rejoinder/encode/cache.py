@@ -1,11 +1,11 @@
-"""What was computed for texts, on disk: the next run reads it instead of computing it anew.
+"""A cache on disk of what was computed for texts, such as vectors.
 
-One SQLite file in the user's cache folder, shared by all processes. A key is the hash of a text
-together with the model and all settings, so nothing in it goes stale and texts are never stored.
-Write-ahead logging makes it safe under concurrent processes, also if one is killed; a checksum
-finds a damaged entry, which is then missing and computed anew. The cache only saves time: if the
-disk gives out, everything goes on without it. In front stands a bounded memory of what was used
-last, so that texts that return within a process are not read again.
+It is one SQLite file in the user's cache folder, shared by all processes. A key is the hash of a
+text together with the model and all settings, so entries never become outdated, and texts are not
+stored. Write-ahead logging makes it safe for concurrent processes, also if one is killed; a
+damaged entry is detected by its checksum and computed again. The cache only saves time: if the
+disk fails or is full, work continues without it. In front of it, recently used entries are kept
+in memory, up to a limit, so that they are not read again.
 """
 
 from __future__ import annotations
@@ -23,22 +23,24 @@ from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
+from rejoinder.files.paths import reason
+
 FORMAT = 1
-"""Part of the file's name: a version that stores entries in another way takes another file."""
-MEMORY = 256 * 2**20
-LARGEST = 20 * 2**30
-"""The file does not outgrow this, nor half of the free disk: the oldest entries go."""
-PATIENCE = 60.0
+"""Part of the file name; to be increased when entries are stored in another way."""
+MAX_MEMORY = 256 * 2**20
+"""Bytes of recently used entries that are kept in memory."""
+MAX_FILE = 20 * 2**30
+"""Bytes of the file, which takes at most half of the free disk; the oldest entries are deleted."""
+LOCK_TIMEOUT = 60.0
 """Seconds to wait for other processes that write."""
-AT_ONCE = 250
-"""Keys asked for in one statement."""
-OVERHEAD = 120
-"""About how many bytes an entry in memory takes beside its data."""
+KEYS_PER_QUERY = 250
+ENTRY_OVERHEAD = 120
+"""Approximate number of bytes that an entry takes in memory besides its data."""
 
-_BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
-_strangers: list[sqlite3.Connection | None] = []
-"""Connections of a parent process, kept to the end: even closing them would harm the parent."""
+_inherited: list[sqlite3.Connection | None] = []
+"""Connections of a parent process, kept open: closing them would harm the parent."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS entries (
@@ -48,7 +50,7 @@ CREATE TABLE IF NOT EXISTS entries (
 
 
 def cache_folder() -> Path | None:
-    """Where this user's caches lie; None if they are switched off or there is no home.
+    """Return the folder of the user's caches; None if they are switched off or there is no home.
 
     ``$REJOINDER_CACHE`` (``off`` for none), else ``$XDG_CACHE_HOME/rejoinder``, else
     ``~/.cache/rejoinder``. The folder may not exist yet.
@@ -64,7 +66,7 @@ def cache_folder() -> Path | None:
 
 
 def open_cache() -> Cache:
-    """The cache of this user; the same object throughout a process."""
+    """Return the user's cache; the same object throughout a process."""
     return _cache_in(cache_folder())
 
 
@@ -74,59 +76,59 @@ def _cache_in(folder: Path | None) -> Cache:
 
 
 def key_of(*parts: str | bytes) -> bytes:
-    """16 bytes for some parts; no two lists of parts run into each other."""
-    whole = blake2b(digest_size=16)
+    """Hash several parts to 16 bytes; their lengths are included, so that ab+c differs from a+bc."""
+    key = blake2b(digest_size=16)
     for part in parts:
-        # a lone surrogate is no UTF-8, but still a text to tell from others
+        # a lone surrogate is not UTF-8, but texts with it must have keys, too
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        whole.update(len(data).to_bytes(8, "little"))
-        whole.update(data)
-    return whole.digest()
+        key.update(len(data).to_bytes(8, "little"))
+        key.update(data)
+    return key.digest()
 
 
 class Cache:
-    """Bytes by key, in memory and in one file of ``folder`` (in memory only without a folder)."""
+    """Bytes by key, in memory and in one file of ``folder``; without a folder in memory only."""
 
     def __init__(
-        self, folder: Path | None, *, memory: int = MEMORY, largest: int = LARGEST
+        self, folder: Path | None, *, max_memory: int = MAX_MEMORY, max_file: int = MAX_FILE
     ) -> None:
         self.repaired = 0
-        """Entries found damaged so far in this process, each computed anew."""
+        """Damaged entries in this process, each computed again."""
         self.set_aside: list[Path] = []
-        """Files that were no usable database, under the names they have now."""
+        """Files that were no usable database, under their new names."""
         self.problem: str | None = None
-        """Why the file is not written (any more), or None."""
+        """Why the file is not used (any more), or None."""
         self._folder = folder
         self._generation = 1
-        self._recent = _Recent(memory)
-        self._largest = largest
+        self._recent = _RecentEntries(max_memory)
+        self._max_file = max_file
         self._database: sqlite3.Connection | None = None
         self._process = os.getpid()
         self._lock = threading.RLock()
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The entries that there are."""
+        """Return those of the entries that exist."""
         with self._lock:
-            found = {}
+            entries = {}
             missing = []
             for key in keys:
                 data = self._recent.get(key)
                 if data is None:
                     missing.append(key)
                 else:
-                    found[key] = data
+                    entries[key] = data
             for key, data in self._read(missing):
-                found[key] = data
+                entries[key] = data
                 self._recent.put(key, data)
-            return found
+            return entries
 
     def put(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
-        """Keep entries, all at once: another process sees all of them or none."""
+        """Store entries in one transaction: another process sees all of them or none."""
         with self._lock:
             entries = list(entries)
             for key, data in entries:
                 self._recent.put(key, data)
-            with self._tolerating():
+            with self._tolerate_failures():
                 database = self._open()
                 if database is None or self.problem:
                     return
@@ -138,10 +140,10 @@ class Cache:
                         " SET checksum = excluded.checksum, data = excluded.data",
                         rows,
                     )
-                    self._forget_oldest(database)
+                    self._delete_oldest(database)
 
     def close(self) -> None:
-        """Let go of the file; it is opened again when it is needed."""
+        """Close the file; it is opened again when it is needed."""
         with self._lock:
             if self._database is not None and self._process == os.getpid():
                 self._database.close()
@@ -152,28 +154,30 @@ class Cache:
             self.close()
 
     def notes(self) -> list[str]:
-        """What a user should know of the cache, in sentences; mostly nothing."""
+        """Return sentences about problems that the user should know; usually none."""
         lines = []
         if self.repaired:
             entries = "entry was" if self.repaired == 1 else "entries were"
-            lines.append(f"cache: {self.repaired} damaged {entries} computed anew")
+            lines.append(f"cache: {self.repaired} damaged {entries} computed again")
         for path in self.set_aside:
-            lines.append(f"cache: the file was damaged; set aside as {path}, started anew")
+            lines.append(
+                f"cache: the file was damaged; it was renamed to {path}, and a new one started"
+            )
         if self.problem:
-            lines.append(f"cache: {self.problem}; going on without it")
+            lines.append(f"cache: {self.problem}; continuing without it")
         return lines
 
     def _read(self, keys: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
-        for start in range(0, len(keys), AT_ONCE):
-            some = keys[start : start + AT_ONCE]
-            marks = ",".join("?" * len(some))
+        for start in range(0, len(keys), KEYS_PER_QUERY):
+            batch = keys[start : start + KEYS_PER_QUERY]
+            marks = ",".join("?" * len(batch))
             rows: list[tuple[bytes, int, bytes]] = []
-            with self._tolerating():
+            with self._tolerate_failures():
                 database = self._open()
                 if database is None:
                     return
                 rows = database.execute(
-                    f"SELECT key, checksum, data FROM entries WHERE key IN ({marks})", some
+                    f"SELECT key, checksum, data FROM entries WHERE key IN ({marks})", batch
                 ).fetchall()
             for key, checksum, data in rows:
                 if isinstance(data, bytes) and checksum == _checksum(key, data):
@@ -183,14 +187,14 @@ class Cache:
 
     def _open(self) -> sqlite3.Connection | None:
         if self._process != os.getpid():
-            _strangers.append(self._database)
+            _inherited.append(self._database)
             self._database, self._process = None, os.getpid()
         if self._database is None and self._folder is not None and self.problem is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._generation = max(self._generation, self._latest())
             path = self._path(self._generation)
             free = shutil.disk_usage(self._folder).free // 2
-            self._largest = min(self._largest, free + _size(path))
+            self._max_file = min(self._max_file, free + _size(path))
             self._database = _connect(path)
         return self._database
 
@@ -205,54 +209,54 @@ class Cache:
         return max((int(n) for n in numbers if n.isdecimal()), default=1)
 
     @contextlib.contextmanager
-    def _tolerating(self) -> Iterator[None]:
-        """A broken file is left for a new one; without a usable disk, there is no file."""
+    def _tolerate_failures(self) -> Iterator[None]:
+        """Replace a damaged file by a new one; go on without a file if the disk can't be used."""
         try:
             yield
         except sqlite3.DatabaseError as error:
-            # the code of an extended error has its kind in the low byte
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BROKEN:
-                self._start_anew()
+            # the low byte of an extended error code is its kind
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
+                self._start_new_file()
             else:
                 self.problem = f"{self._folder}: {error}"
         except OSError as error:
-            self.problem = f"{self._folder}: {(error.strerror or str(error)).lower()}"
+            self.problem = f"{self._folder}: {reason(error)}"
 
-    def _start_anew(self) -> None:
-        """Go on with the next file. Its name is new, so no process mistakes one for the other."""
+    def _start_new_file(self) -> None:
+        """Continue with a file of a new name, so that no process confuses the two."""
         if self._database is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._database.close()
             self._database = None
-        broken = self._path(self._generation)
+        damaged = self._path(self._generation)
         self._generation += 1
-        aside = broken.with_suffix(".broken")
+        renamed = damaged.with_suffix(".damaged")
         with contextlib.suppress(OSError):
             self._path(self._generation).touch()
-            # only the first process that notices still finds it
-            os.replace(broken, aside)
-            self.set_aside.append(aside)
+            # only the first process that notices the damage still finds the file
+            os.replace(damaged, renamed)
+            self.set_aside.append(renamed)
         for suffix in ("-wal", "-shm"):
             with contextlib.suppress(OSError):
-                os.unlink(f"{broken}{suffix}")
+                os.unlink(f"{damaged}{suffix}")
 
-    def _forget_oldest(self, database: sqlite3.Connection) -> None:
+    def _delete_oldest(self, database: sqlite3.Connection) -> None:
         pages, free, size = (
             database.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("page_count", "freelist_count", "page_size")
         )
-        if (pages - free) * size > self._largest:
+        if (pages - free) * size > self._max_file:
             database.execute(
                 "DELETE FROM entries WHERE id <="
                 " (SELECT min(id) + (max(id) - min(id)) / 4 FROM entries)"
             )
 
 
-class _Recent:
-    """What was used last, up to a number of bytes."""
+class _RecentEntries:
+    """Recently used entries, up to a number of bytes."""
 
-    def __init__(self, most: int) -> None:
-        self._most, self._bytes = most, 0
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes, self._bytes = max_bytes, 0
         self._entries: OrderedDict[bytes, bytes] = OrderedDict()
 
     def get(self, key: bytes) -> bytes | None:
@@ -264,16 +268,16 @@ class _Recent:
     def put(self, key: bytes, data: bytes) -> None:
         before = self._entries.pop(key, None)
         if before is not None:
-            self._bytes -= len(before) + OVERHEAD
+            self._bytes -= len(before) + ENTRY_OVERHEAD
         self._entries[key] = data
-        self._bytes += len(data) + OVERHEAD
-        while self._bytes > self._most:
+        self._bytes += len(data) + ENTRY_OVERHEAD
+        while self._bytes > self._max_bytes:
             _, oldest = self._entries.popitem(last=False)
-            self._bytes -= len(oldest) + OVERHEAD
+            self._bytes -= len(oldest) + ENTRY_OVERHEAD
 
 
 def _checksum(key: bytes, data: bytes) -> int:
-    """Of both, so that data under the key of another entry is found as well."""
+    """Return a checksum of key and data, so that data under a wrong key are detected as well."""
     return zlib.crc32(data, zlib.crc32(key))
 
 
@@ -285,13 +289,13 @@ def _size(path: Path) -> int:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    # transactions are begun by hand; the lock of the cache keeps threads apart
+    # transactions are begun explicitly; the lock of the cache separates threads
     database = sqlite3.connect(
-        path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+        path, timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
     )
     try:
         database.execute("PRAGMA page_size = 8192")
-        _log_ahead(database)
+        _use_write_ahead_log(database)
         database.execute("PRAGMA synchronous = NORMAL")
         with _transaction(database):
             database.execute(_SCHEMA)
@@ -301,23 +305,23 @@ def _connect(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _log_ahead(database: sqlite3.Connection) -> None:
-    """Switch to write-ahead logging, which SQLite refuses at once while another process does."""
-    until = time.monotonic() + PATIENCE
+def _use_write_ahead_log(database: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging; SQLite refuses that while another process does the same."""
+    deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:
             database.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
             locked = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-            if not locked or time.monotonic() > until:
+            if not locked or time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
 
 
 @contextlib.contextmanager
 def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Begin with the right to write: asking for it halfway can fail without waiting."""
+    """Begin a transaction with a write lock: to acquire it later can fail without waiting."""
     database.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -1,9 +1,9 @@
-"""Longest common subsequence and edit distance of many pairs of texts, 64 words at a time.
+"""Longest common subsequence and edit distance of many pairs of texts, bit-parallel.
 
-A column of the table of dynamic programming differs from its neighbour by little, so 64 of its
-cells fit into the bits of one number (Myers 1999; Hyyrö 2003 and 2004). The reference is cut
-into pieces of 64 words; each piece meets the whole reply, and hands what it passes down at each
-word of the reply to the next piece. So only one piece's words need a mask at a time.
+Neighbouring cells in a column of the dynamic programming table differ by at most one, so 64 of
+them fit into the bits of one number (Myers 1999; Hyyrö 2003 and 2004). The reference is split into
+blocks of 64 words; each block is compared with the whole reply, and its carry at each word of the
+reply is passed to the next block. So only the words of one block need a mask at a time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _longest(starts, texts):
 
 @compiled
 def _mark(ids, begin, end, masks):
-    """Set in the mask of each word the bits of the places where it stands in a piece."""
+    """Set in the mask of each word the bits of its positions in a block."""
     for k in range(begin, end):
         masks[ids[k]] |= ONE << np.uint64(k - begin)
 
@@ -41,9 +41,9 @@ def _clear(ids, begin, end, masks):
 
 @compiled
 def lcs(ids: NDArray[np.int32], starts: Ints, replies: Ints, references: Ints) -> Ints:
-    """Length of the longest common subsequence of each reply and its one reference.
+    """Return the length of the longest common subsequence of each reply and its reference.
 
-    A zero bit of ``column`` is a place at which the length grows (Hyyrö 2004).
+    A zero bit of ``column`` is a position at which the length grows (Hyyrö 2004).
     """
     lengths = np.zeros(replies.size, np.int64)
     carry = np.empty(_longest(starts, replies), np.uint64)
@@ -52,9 +52,9 @@ def lcs(ids: NDArray[np.int32], starts: Ints, replies: Ints, references: Ints) -
         begin, end = starts[replies[pair]], starts[replies[pair] + 1]
         r_begin, r_end = starts[references[pair]], starts[references[pair] + 1]
         carry[: end - begin] = 0
-        for piece in range(r_begin, r_end, 64):
-            piece_end = min(piece + 64, r_end)
-            _mark(ids, piece, piece_end, masks)
+        for block in range(r_begin, r_end, 64):
+            block_end = min(block + 64, r_end)
+            _mark(ids, block, block_end, masks)
             column = ALL
             for i in range(begin, end):
                 mask = masks[ids[i]]
@@ -62,18 +62,18 @@ def lcs(ids: NDArray[np.int32], starts: Ints, replies: Ints, references: Ints) -
                 total = added + carry[i - begin]
                 carry[i - begin] = np.uint64((added < column) | (total < added))
                 column = total | (column & ~mask)
-            for bit in range(piece_end - piece):
+            for bit in range(block_end - block):
                 lengths[pair] += ((column >> np.uint64(bit)) & ONE) == 0
-            _clear(ids, piece, piece_end, masks)
+            _clear(ids, block, block_end, masks)
     return lengths
 
 
 @compiled
 def levenshtein(ids: NDArray[np.int32], starts: Ints, replies: Ints, references: Ints) -> Ints:
-    """Fewest insertions, deletions and substitutions that turn each reply into its reference.
+    """Return the edit distance (Levenshtein) of each reply and its reference.
 
-    ``up`` and ``down`` tell where a cell of the column is one more or one less than the cell above
-    it, ``right`` and ``left`` the same of a cell and the one before it in its row (Hyyrö 2003).
+    ``up`` and ``down`` mark cells that are one more or one less than the cell above them in the
+    column, ``right`` and ``left`` the same for the previous cell of the row (Hyyrö 2003).
     """
     distances = np.empty(replies.size, np.int64)
     step = np.empty(_longest(starts, replies), np.int8)
@@ -82,10 +82,10 @@ def levenshtein(ids: NDArray[np.int32], starts: Ints, replies: Ints, references:
         begin, end = starts[replies[pair]], starts[replies[pair] + 1]
         r_begin, r_end = starts[references[pair]], starts[references[pair] + 1]
         step[: end - begin] = 1
-        for piece in range(r_begin, r_end, 64):
-            piece_end = min(piece + 64, r_end)
-            _mark(ids, piece, piece_end, masks)
-            last = ONE << np.uint64(piece_end - piece - 1)
+        for block in range(r_begin, r_end, 64):
+            block_end = min(block + 64, r_end)
+            _mark(ids, block, block_end, masks)
+            last = ONE << np.uint64(block_end - block - 1)
             up, down = ALL, np.uint64(0)
             for i in range(begin, end):
                 above = step[i - begin]
@@ -102,6 +102,6 @@ def levenshtein(ids: NDArray[np.int32], starts: Ints, replies: Ints, references:
                 elif above > 0:
                     right |= ONE
                 up, down = left | ~(vertical | right), right & vertical
-            _clear(ids, piece, piece_end, masks)
+            _clear(ids, block, block_end, masks)
         distances[pair] = r_end - r_begin + step[: end - begin].astype(np.int64).sum()
     return distances

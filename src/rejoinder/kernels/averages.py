@@ -1,4 +1,4 @@
-"""Texts as the direction of the average of their words' vectors."""
+"""Unit vectors of texts: averages of the vectors of their words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _directions(ids, starts, vectors, known, out):
         square = 0.0
         for j in range(total.size):
             square += total[j] * total[j]
-        # a sum has the direction of the average
+        # the sum has the same direction as the average
         scale = 1.0 / np.sqrt(square) if square > 0.0 else 0.0
         for j in range(total.size):
             out[text, j] = total[j] * scale
@@ -33,9 +33,10 @@ def directions(
     vectors: NDArray[np.float32],
     known: NDArray[np.bool_],
 ) -> NDArray[np.float32]:
-    """[n, d] vectors of length 1: text i has the words ``ids[starts[i]:starts[i + 1]]``.
+    """Return [n, d] the average of the word vectors of each text, scaled to length 1.
 
-    A text without a known word, or whose words cancel out, has zeros.
+    Text i has the words ``ids[starts[i]:starts[i + 1]]``. The vector is zero for a text without
+    known words, or whose words cancel out.
     """
     out = np.empty((starts.size - 1, vectors.shape[1]), np.float32)
     _directions(ids, starts, vectors, known, out)

@@ -1,9 +1,9 @@
-"""Cleaning posts code point by code point: what a regular expression would be slow at.
+"""Clean posts code point by code point, much faster than regular expressions.
 
-``scan`` looks once at the bytes and says which rows an expression could match at all.
-``tidy`` takes user names, hashtags, emoji, repeated letters, repeated words and white space in
-one go, in place: every step makes a text shorter or keeps its length. ``measure`` counts what
-the removing filters ask for.
+``scan`` reads the bytes once and returns which rows a regular expression could match at all.
+``tidy`` handles user names, hashtags, emoji, repeated letters, repeated words and white space in
+one pass, in place: no step makes a text longer. ``measure`` counts letters for the filters that
+remove posts.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ Bytes = NDArray[np.uint8]
 Codes = NDArray[np.int32]
 Ints = NDArray[np.int64]
 
-# what a row may contain, as scan() tells it
+# what a row may contain: the result of scan()
 ENTITY, URL, EMAIL, PHONE = 1, 2, 4, 8
-# kinds of code points: bits of the table that tidy() and measure() are given
+# kinds of code points: bits of the table for tidy() and measure()
 SPACE, EMOJI, TEXTUAL, PART, LETTER, DIGIT, NAME, TAG, OWN = (1 << bit for bit in range(9))
 # steps of tidy(), in their order
 USERS, HASHTAGS, EMOJIS, LETTERS, WORDS, SPACES = (1 << bit for bit in range(6))
-FEWEST_DIGITS = 8  # of a phone number
-LONGEST = 10  # words of a repeated phrase, characters of a repeated piece
+MIN_DIGITS = 8  # of a phone number
+MAX_UNIT = 10  # words of a repeated phrase, characters of a repeated string
 
 _AT, _WIDE_AT, _HASH, _WIDE_HASH, _AMPERSAND = 0x40, 0xFF20, 0x23, 0xFF03, 0x26
 _TEXT_STYLE, _EMOJI_STYLE, _KEYCAP, _STAR = 0xFE0E, 0xFE0F, 0x20E3, 0x2A
 _MASKS = np.array([[ord(c) for c in mask] for mask in ("<email>", "<phone>")], dtype=np.int32)
 _ALNUM = np.zeros(256, dtype=np.bool_)
 _ALNUM[[c for c in range(128) if chr(c).isalnum()]] = True
-_LOCAL = _ALNUM.copy()  # of an address before its @
+_LOCAL = _ALNUM.copy()  # characters of an e-mail address before its @
 _LOCAL[[ord(c) for c in "._%+-"]] = True
-_DIAL = np.zeros(256, dtype=np.bool_)  # may stand between the digits of a phone number
+_DIAL = np.zeros(256, dtype=np.bool_)  # allowed between the digits of a phone number
 _DIAL[[ord(c) for c in " +-.()"]] = True
 _DIAL[128:] = True
 
@@ -52,14 +52,14 @@ def _scan(data, offsets, alnum, local, dial, flags):
             c = data[i]
             if 48 <= c <= 57:
                 digits += 1
-                if digits >= FEWEST_DIGITS:
+                if digits >= MIN_DIGITS:
                     found |= PHONE
                 continue
             if c >= 128:
-                # U+FF10 to U+FF19 are EF BC 90 to EF BC 99; all other bytes say nothing
+                # U+FF10 to U+FF19 are EF BC 90 to EF BC 99; other bytes are ignored
                 if 0x90 <= c <= 0x99 and i - begin >= 2 and data[i - 1] == 0xBC:
                     digits += 1
-                    if digits >= FEWEST_DIGITS:
+                    if digits >= MIN_DIGITS:
                         found |= PHONE
                 elif c == 0xA0 and i - begin >= 3 and data[i - 1] == 0xBC:  # a full-width @
                     found |= _address(data[i - 3], data[i + 1] if i + 1 < end else 0, local, alnum)
@@ -97,7 +97,7 @@ def _decode(data, offsets, codes, starts):
                 size = 3
             else:
                 size = 4
-            if i + size > end:  # broken text must not lead us beyond the row
+            if i + size > end:  # invalid text must not be read beyond the row
                 c, size = np.int32(0xFFFD), 1
             elif size == 2:
                 c = (c & 0x1F) << 6 | (data[i + 1] & 0x3F)
@@ -153,7 +153,7 @@ def _in_host(c, kinds):
 
 @compiled
 def _users(codes, begin, end, kinds):
-    """``@name`` and ``@name@host`` become a space, unless a name goes before the @."""
+    """Replace ``@name`` and ``@name@host`` by a space, unless a name precedes the @."""
     w = i = begin
     while i < end:
         c = codes[i]
@@ -183,7 +183,7 @@ def _users(codes, begin, end, kinds):
 
 @compiled
 def _hashtags(codes, begin, end, kinds):
-    """``#tag`` with a letter in it becomes a space; ``#1`` and ``&#39`` stay."""
+    """Replace ``#tag`` with a letter in it by a space; keep ``#1`` and ``&#39``."""
     w = i = begin
     while i < end:
         c, after = codes[i], i + 1
@@ -206,7 +206,7 @@ def _hashtags(codes, begin, end, kinds):
 
 @compiled
 def _emoji_at(codes, i, end, kinds):
-    """How many code points of an emoji begin here: 0 if none does."""
+    """Return the number of code points of the emoji that begins here; 0 if there is none."""
     c = codes[i]
     if kinds[c] & EMOJI:
         return 1
@@ -223,7 +223,7 @@ def _emoji_at(codes, i, end, kinds):
 
 @compiled
 def _emojis(codes, begin, end, kinds):
-    """A run of emoji becomes a space, a stray style mark nothing."""
+    """Replace a run of emoji by a space, and delete stray style marks."""
     w = i = begin
     changed = False
     while i < end:
@@ -253,8 +253,8 @@ def _emojis(codes, begin, end, kinds):
 
 
 @compiled
-def _letters(codes, begin, end, kinds, most):
-    """Runs of one character, neither digit nor white space, are cut to ``most``."""
+def _letters(codes, begin, end, kinds, max_run):
+    """Shorten runs of one character, neither digit nor white space, to ``max_run``."""
     w, run, last = begin, 0, -1
     for i in range(begin, end):
         c = codes[i]
@@ -262,7 +262,7 @@ def _letters(codes, begin, end, kinds, most):
             run += 1
         else:
             run, last = 1, c
-        if run <= most or kinds[c] & (DIGIT | SPACE):
+        if run <= max_run or kinds[c] & (DIGIT | SPACE):
             codes[w] = c
             w += 1
     return w
@@ -279,10 +279,10 @@ def _equal(codes, a, a_end, b, b_end):
 
 
 @compiled
-def _same_words(codes, t, unit, most, n, begins, ends, keys):
-    """How many words from t on, at most ``most``, come again ``unit`` words later."""
+def _same_words(codes, t, unit, limit, n, begins, ends, keys):
+    """Return how many words from t on, at most ``limit``, are repeated ``unit`` words later."""
     same = 0
-    while same < most and t + same + unit < n:
+    while same < limit and t + same + unit < n:
         one, other = t + same, t + same + unit
         if keys[one] != keys[other]:
             break
@@ -293,8 +293,8 @@ def _same_words(codes, t, unit, most, n, begins, ends, keys):
 
 
 @compiled
-def _words(codes, begin, end, kinds, most, begins, ends, keys):
-    """A phrase of up to LONGEST words that stands more than ``most`` times in a row is cut."""
+def _words(codes, begin, end, kinds, max_repeats, begins, ends, keys):
+    """Shorten a phrase of up to MAX_UNIT words that is repeated to ``max_repeats`` times."""
     n, i = 0, begin
     while i < end:
         if kinds[codes[i]] & SPACE:
@@ -307,22 +307,22 @@ def _words(codes, begin, end, kinds, most, begins, ends, keys):
             i += 1
         ends[n], keys[n] = i, key
         n += 1
-    if n <= most:
+    if n <= max_repeats:
         return end
     w, copied, t = begin, begin, 0
     while t < n:
         step = 1
-        for unit in range(1, min(LONGEST, (n - t) // (most + 1)) + 1):
-            same = _same_words(codes, t, unit, unit * most, n, begins, ends, keys)
-            if same < unit * most:
+        for unit in range(1, min(MAX_UNIT, (n - t) // (max_repeats + 1)) + 1):
+            same = _same_words(codes, t, unit, unit * max_repeats, n, begins, ends, keys)
+            if same < unit * max_repeats:
                 continue
             letter = False
             for k in range(begins[t], ends[t + unit - 1]):
                 letter |= (kinds[codes[k]] & LETTER) != 0
-            if letter:  # only now is it worth counting all of them
+            if letter:  # only now are all repetitions counted
                 same = _same_words(codes, t, unit, n, n, begins, ends, keys)
-                # the texts of words not yet looked at stay where they are: we write before them
-                stop = ends[t + unit * most - 1]
+                # words that are still to be examined are not overwritten
+                stop = ends[t + unit * max_repeats - 1]
                 for k in range(copied, stop):
                     codes[w] = codes[k]
                     w += 1
@@ -339,15 +339,15 @@ def _words(codes, begin, end, kinds, most, begins, ends, keys):
 
 
 @compiled
-def _pieces(codes, begin, end, kinds, most):
-    """The same without spaces: pieces of 2 to LONGEST characters, not all the same one."""
+def _strings(codes, begin, end, kinds, max_repeats):
+    """Shorten repeated strings of 2 to MAX_UNIT characters that are not all the same."""
     w = i = begin
     while i < end:
         step, kept = 1, 1
-        for unit in range(2, min(LONGEST, (end - i) // (most + 1)) + 1):
+        for unit in range(2, min(MAX_UNIT, (end - i) // (max_repeats + 1)) + 1):
             if codes[i] != codes[i + unit]:
                 continue
-            same, enough = 1, unit * most
+            same, enough = 1, unit * max_repeats
             while same < enough and codes[i + same] == codes[i + same + unit]:
                 same += 1
             if same < enough:
@@ -356,7 +356,7 @@ def _pieces(codes, begin, end, kinds, most):
             for k in range(i, i + unit):
                 letter |= (kinds[codes[k]] & LETTER) != 0
                 various |= codes[k] != codes[i]
-            if letter and various:  # only now is it worth counting all of them
+            if letter and various:  # only now are all repetitions counted
                 while i + same + unit < end and codes[i + same] == codes[i + same + unit]:
                     same += 1
                 step, kept = unit * (same // unit + 1), enough
@@ -370,7 +370,7 @@ def _pieces(codes, begin, end, kinds, most):
 
 @compiled
 def _spaces(codes, begin, end, kinds):
-    """Runs of white space become one space, none at the ends."""
+    """Replace runs of white space by one space, and delete it at the ends."""
     w = begin
     changed = False
     for i in range(begin, end):
@@ -424,7 +424,7 @@ def _tidy(codes, starts, kinds, steps, letters, words, unspaced, ends, changed):
         if steps & WORDS:
             end = _words(codes, begin, end, kinds, words, token_begins, token_ends, keys)
             if unspaced:
-                end = _pieces(codes, begin, end, kinds, words)
+                end = _strings(codes, begin, end, kinds, words)
             if end != before:
                 bits |= WORDS
         if steps & SPACES:
@@ -460,21 +460,21 @@ def _measure(codes, starts, kinds, masks, letters, own):
 
 
 def scan(data: Bytes, offsets: Codes) -> Bytes:
-    """For every row, which of ENTITY, URL, EMAIL and PHONE an expression should look for."""
+    """Return for every row which of ENTITY, URL, EMAIL and PHONE it may contain."""
     flags = np.zeros(offsets.size - 1, np.uint8)
     _scan(data, offsets, _ALNUM, _LOCAL, _DIAL, flags)
     return flags
 
 
 def decode(data: Bytes, offsets: Codes) -> tuple[Codes, Ints]:
-    """UTF-8 to code points, and where each row begins (one more than rows)."""
+    """Decode UTF-8 to code points; return them and [rows + 1] where each row begins."""
     starts = np.empty(offsets.size, np.int64)
     codes = np.empty(int(offsets[-1] - offsets[0]), np.int32)
     return codes[: _decode(data, offsets, codes, starts)], starts
 
 
 def encode(codes: Codes, starts: Ints, ends: Ints) -> tuple[Bytes, Codes]:
-    """Rows of code points to UTF-8, and where each row begins (one more than rows)."""
+    """Encode rows of code points as UTF-8; return it and [rows + 1] where each row begins."""
     data = np.empty(4 * int((ends - starts[:-1]).sum()), np.uint8)
     offsets = np.empty(ends.size + 1, np.int32)
     return data[: _encode(codes, starts, ends, data, offsets)], offsets
@@ -490,14 +490,14 @@ def tidy(
     words: int,
     unspaced: bool,
 ) -> tuple[Ints, Ints]:
-    """Clean every row in place: where it ends now, and which steps changed it."""
+    """Clean every row in place; return its new end, and which steps changed it."""
     ends, changed = np.empty(starts.size - 1, np.int64), np.empty(starts.size - 1, np.int64)
     _tidy(codes, starts, kinds, steps, letters, words, unspaced, ends, changed)
     return ends, changed
 
 
 def measure(codes: Codes, starts: Ints, kinds: NDArray[np.uint16]) -> tuple[Ints, Ints]:
-    """For every row its letters, and those of the language's own script; masks count as none."""
+    """Count the letters of every row, and those of the language's script; masks are not counted."""
     letters, own = np.empty(starts.size - 1, np.int64), np.empty(starts.size - 1, np.int64)
     _measure(codes, starts, kinds, _MASKS, letters, own)
     return letters, own

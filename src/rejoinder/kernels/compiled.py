@@ -1,4 +1,4 @@
-"""The one way to compile a kernel: numba, with what it compiled kept on disk where it can be."""
+"""Decorators that compile kernels with numba; machine code is cached on disk if possible."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(function: F) -> F:
-    """Numba's decorator with the type of the function kept."""
+    """Compile a function; its type is kept for type checkers."""
     return _compile(function)
 
 
 def regrouped(function: F) -> F:
-    """The same; sums may be regrouped, so that they run in vector registers. NaN stays NaN."""
+    """Compile a function whose sums may be reordered, to use vector registers; NaN stays NaN."""
     return _compile(function, fastmath={"reassoc", "contract", "nsz"})
 
 
@@ -24,6 +24,6 @@ def _compile(function: F, **options: Any) -> F:
     try:
         return cast(F, njit(function, cache=True, nogil=True, **options))
     except RuntimeError:
-        # neither the package's folder nor the user's can be written (a read-only installation,
-        # no home): every process compiles for itself
+        # neither the folder of the package nor that of the user can be written (a read-only
+        # installation, no home): every process compiles again
         return cast(F, njit(function, nogil=True, **options))

@@ -1,6 +1,6 @@
-"""The largest and smallest values of the vectors of each text's words.
+"""Largest and smallest values of the word vectors of each text, in each dimension.
 
-(numpy's ``reduceat`` takes several times as long along the first axis, and needs a copy of the
+(``reduceat`` of numpy takes several times as long along the first axis, and needs a copy of the
 vector of every word.)
 """
 
@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 
 @compiled
 def extremes(vectors: Vectors, ids: Codes, starts: Ints) -> tuple[Vectors, Vectors]:
-    """[n, d] the highest and the lowest value in each dimension; zeros for a text without words.
+    """Return [n, d] the highest and lowest values; zeros for a text without words.
 
     Text i has the words ``ids[starts[i]:starts[i + 1]]``, and word j the vector ``vectors[j]``.
     """

@@ -1,4 +1,4 @@
-"""GloVe: counting neighbours, and the steps of AdaGrad."""
+"""GloVe: co-occurrence counts, and steps of AdaGrad."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 @compiled
 def _mixed(key):
-    """The hash of a pair, well mixed in its upper bits."""
+    """Return the hash of a pair of words; its upper bits are well mixed."""
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     return mixed ^ (mixed >> np.uint64(32))
 
@@ -53,20 +53,20 @@ def _count(ids, starts, window, part, parts):
                 slot = np.int64(mixed & np.uint64(keys.size - 1))
                 while keys[slot] >= 0 and keys[slot] != key:
                     slot = (slot + 1) & (keys.size - 1)
-                # a word beside itself is in its own window twice: from the left and the right
+                # a word next to itself is in its own window twice: on the left and on the right
                 values[slot] += (2.0 if a == b else 1.0) / distance
                 if keys[slot] < 0:
                     keys[slot] = key
                     used += 1
                     if 2 * used > keys.size:
                         keys, values = _grown(keys, values)
-    found = np.flatnonzero(keys >= 0)
-    return keys[found], values[found]
+    filled = np.flatnonzero(keys >= 0)
+    return keys[filled], values[filled]
 
 
 @regrouped
-def _step(i, j, weight, log, values, squares, rate):
-    """Train w[i] and w̃[j] on one entry; its term of the loss before that."""
+def _step(i, j, weight, log, values, squares, learning_rate):
+    """Train w[i] and w̃[j] on one entry; return its term of the loss before the step."""
     last = values.shape[2] - 1
     word, context = values[i, 0], values[j, 1]
     word_squares, context_squares = squares[i, 0], squares[j, 1]
@@ -74,10 +74,10 @@ def _step(i, j, weight, log, values, squares, rate):
     for k in range(last):
         difference += word[k] * context[k]
     loss = np.float64(weight) * difference * difference
-    step = np.float32(rate * weight * difference)
+    step = np.float32(learning_rate * weight * difference)
     for k in range(last):
         of_word, of_context = step * context[k], step * word[k]
-        # a plain / would look for zeros, and so keep the loop out of vector registers
+        # a plain / would check for zeros, which prevents vectorisation
         word[k] -= np.true_divide(of_word, np.sqrt(word_squares[k]))
         context[k] -= np.true_divide(of_context, np.sqrt(context_squares[k]))
         word_squares[k] += of_word * of_word
@@ -90,14 +90,14 @@ def _step(i, j, weight, log, values, squares, rate):
 
 
 @regrouped
-def _train(groups, bounds, rows, columns, weights, logs, values, squares, rate, losses):
+def _train(groups, bounds, rows, columns, weights, logs, values, squares, learning_rate, losses):
     for number in range(groups.size):
         loss = 0.0
         for entry in range(bounds[groups[number]], bounds[groups[number] + 1]):
             i, j, weight, log = rows[entry], columns[entry], weights[entry], logs[entry]
-            loss += _step(i, j, weight, log, values, squares, rate)
+            loss += _step(i, j, weight, log, values, squares, learning_rate)
             if i != j:
-                loss += _step(j, i, weight, log, values, squares, rate)
+                loss += _step(j, i, weight, log, values, squares, learning_rate)
         losses[number] = loss
 
 
@@ -119,9 +119,12 @@ def _objective(rows, columns, weights, logs, values):
 def count_neighbours(
     ids: Numbers, starts: Ints, window: int, part: int, parts: int
 ) -> tuple[Ints, Doubles]:
-    """Pairs of words within the window, weighted by 1/distance: ``a << 32 | b`` with a <= b, and
-    the entry of the symmetric matrix. Every key falls to one of the parts, and each part sums in
-    the order of the texts, so that the sums do not depend on how many parts there are."""
+    """Count pairs of words within the window, each with the weight 1/distance.
+
+    Returns the keys ``a << 32 | b`` with a <= b of the pairs in one of the parts, and their
+    entries of the symmetric matrix. Every key belongs to one part, and each part sums in the order
+    of the texts, so that the sums do not depend on the number of parts.
+    """
     return _count(ids, starts, window, part, parts)
 
 
@@ -134,16 +137,16 @@ def train_groups(
     logs: Floats,
     values: Floats,
     squares: Floats,
-    rate: float,
+    learning_rate: float,
 ) -> Doubles:
-    """Train the entries of some groups, one after the other; the loss of each group."""
+    """Train the entries of some groups one after the other; return the loss of each group."""
     losses = np.zeros(groups.size, np.float64)
-    _train(groups, bounds, rows, columns, weights, logs, values, squares, rate, losses)
+    _train(groups, bounds, rows, columns, weights, logs, values, squares, learning_rate, losses)
     return losses
 
 
 def objective(
     rows: Numbers, columns: Numbers, weights: Floats, logs: Floats, values: Floats
 ) -> float:
-    """The sum over the whole matrix, of which the upper triangle is given."""
+    """Return J, the sum over the whole symmetric matrix, from its upper triangle."""
     return float(_objective(rows, columns, weights, logs, values))

@@ -1,7 +1,7 @@
-"""Every token finds its most similar token on the other side: greedy matching and BERTScore.
+"""Match every token with its most similar token in the other text (greedy matching, BERTScore).
 
-A dot product adds up in the same order wherever its tokens stand, so a pair's result does not
-depend on its neighbours, as it would with a matrix product of the whole batch.
+A dot product is summed in the same order for all pairs, so that the score of a pair does not
+depend on the other pairs of its batch, as with one matrix product for the whole batch.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ def match(
     left: Ints,
     right: Ints,
     weight: Floats,
-    least: float,
+    lowest: float,
 ) -> tuple[Floats, Floats]:
-    """[n] averages of max_j w · l_i·r_j over the tokens i of the left text, and of
-    max_i w · l_i·r_j over the tokens j of the right one; w is the weight of the pair.
+    """Return [n] the weighted averages of max_j w · l_i·r_j over the tokens i of the left text,
+    and of max_i w · l_i·r_j over the tokens j of the right text; w is the weight of the pair.
 
-    Token t of a text has the vector ``vectors[place[t]]`` of length 1, and counts with
-    ``importance[t]``; one of no importance can still be found by others. Where a side has no
-    token of importance, both averages are 0. No match counts less than ``least``.
+    Token t has the unit vector ``vectors[place[t]]`` and the weight ``importance[t]`` in the
+    average; tokens of weight 0 can still be matched by others. Both averages are 0 if all weights
+    of a side are 0. No match counts less than ``lowest``.
     """
     pairs, dimensions = len(left), vectors.shape[1]
     from_left, from_right = np.zeros(pairs), np.zeros(pairs)
     longest = 0
     for text in right:
         longest = max(longest, starts[text + 1] - starts[text])
-    found = np.empty(longest, np.float32)
+    best_right = np.empty(longest, np.float32)
     for pair in range(pairs):
         a, a_end = starts[left[pair]], starts[left[pair] + 1]
         b, b_end = starts[right[pair]], starts[right[pair] + 1]
@@ -48,11 +48,11 @@ def match(
         if a_total <= 0 or b_total <= 0:
             continue
         scale = np.float32(weight[pair])
-        found[: b_end - b] = least
+        best_right[: b_end - b] = lowest
         sum_left = 0.0
         for i in range(a, a_end):
             here = place[i]
-            best = np.float32(least)
+            best = np.float32(lowest)
             for j in range(b, b_end):
                 there = place[j]
                 dot = np.float32(0)
@@ -60,11 +60,11 @@ def match(
                     dot += vectors[here, k] * vectors[there, k]
                 dot *= scale
                 best = max(best, dot)
-                found[j - b] = max(found[j - b], dot)
+                best_right[j - b] = max(best_right[j - b], dot)
             sum_left += importance[i] * best
         sum_right = 0.0
         for j in range(b, b_end):
-            sum_right += importance[j] * found[j - b]
+            sum_right += importance[j] * best_right[j - b]
         from_left[pair] = sum_left / a_total
         from_right[pair] = sum_right / b_total
     return from_left, from_right

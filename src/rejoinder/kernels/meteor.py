@@ -1,4 +1,4 @@
-"""METEOR's alignment: greedy, in stages, from the end of the texts; linear in their length."""
+"""The alignment of METEOR: greedy, in stages, from the end of the texts, in linear time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from rejoinder.kernels.compiled import compiled
 
 
 @compiled
-def _pile(keys, begin, length, taken, latest, before):
-    """Put the free reference positions on a pile for each key, the last position on top."""
+def _push_positions(keys, begin, length, taken, latest, before):
+    """Build a stack of the free reference positions of each key, the last position on top."""
     for j in range(length):
         if not taken[j]:
             before[j] = latest[keys[begin + j]]
@@ -25,8 +25,8 @@ def _clear(keys, begin, length, latest):
 
 @compiled
 def _match_equal(keys, begin, length, r_begin, r_length, partner, taken, latest, before):
-    """Each free reply token, last one first, takes the last free reference token of its key."""
-    _pile(keys, r_begin, r_length, taken, latest, before)
+    """Match each free reply token, last first, with the last free reference token of its key."""
+    _push_positions(keys, r_begin, r_length, taken, latest, before)
     for i in range(length - 1, -1, -1):
         if partner[i] < 0:
             key = keys[begin + i]
@@ -40,8 +40,8 @@ def _match_equal(keys, begin, length, r_begin, r_length, partner, taken, latest,
 def _match_synonyms(
     keys, first, synonyms, begin, length, r_begin, r_length, partner, taken, latest, before
 ):
-    """The same, where a reply token may take any of its synonyms: the one furthest right."""
-    _pile(keys, r_begin, r_length, taken, latest, before)
+    """Match each free reply token, last first, with the rightmost free token among its synonyms."""
+    _push_positions(keys, r_begin, r_length, taken, latest, before)
     for i in range(length - 1, -1, -1):
         if partner[i] < 0:
             own = keys[begin + i]
@@ -65,14 +65,13 @@ def align(
     replies: NDArray[np.int64],
     references: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Matched tokens, and the chunks that they form, of each reply and its one reference.
+    """Return the number of matched tokens, and of chunks, of each reply and its one reference.
 
-    ``stems`` runs parallel to ``ids``. Stem s has the synonyms
-    ``synonyms[first[s]:first[s + 1]]``; an empty array means no synonym stage. All ids and
-    stems are below ``keys``.
+    ``stems`` is parallel to ``ids``. Stem s has the synonyms ``synonyms[first[s]:first[s + 1]]``;
+    an empty array means no synonym stage. All ids and stems are below ``keys``.
 
-    A stage costs one pass over either text, because the free reference positions of each
-    word are chained from the last to the first, as the greedy matching takes them.
+    A stage takes one pass over either text, because the free reference positions of each word
+    are linked from the last to the first, in the order in which they are matched.
     """
     pairs = replies.size
     matches, chunks = np.zeros(pairs, np.int64), np.zeros(pairs, np.int64)

@@ -1,4 +1,4 @@
-"""n-gram overlap, exact and linear in the length of the texts."""
+"""Clipped n-gram matches, exact and linear in the length of the texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rejoinder.kernels.compiled import compiled
 
 @compiled
 def _child(table_keys, table_nodes, mask, key):
-    """Slot of ``key`` in an open-addressing table, or the free slot where it belongs."""
+    """Return the slot of ``key`` in an open-addressing table, or the free slot for it."""
     slot = ((key * np.int64(-7046029254386353131)) >> np.int64(20)) & mask
     while table_nodes[slot] >= 0 and table_keys[slot] != key:
         slot = (slot + 1) & mask
@@ -28,14 +28,15 @@ def overlap(
     weights: NDArray[np.float64],
     order: int,
 ) -> NDArray[np.float64]:
-    """Weighted clipped n-gram matches of each reply, for n = 1 … order: [replies, order].
+    """Return [replies, order] the weighted clipped n-gram matches of each reply, n = 1 … order.
 
     Σ over the distinct n-grams g of the reply of  max over references j that contain g of
     w_j · min(#g(reply), #g(reference j)); with unit weights, BLEU's clipped counts.
 
-    The reply's n-grams form a trie whose edges (node, token) stand in a hash table under an
-    exact 64-bit key, so nothing can collide; a reference walks down the trie from each of its
-    positions. ``replies`` and ``references`` are text numbers, ``first`` the ragged bounds.
+    The n-grams of the reply form a trie whose edges (node, token) are in a hash table under an
+    exact 64-bit key, so there are no collisions; a reference is looked up in the trie from each
+    of its positions. ``replies`` and ``references`` are indices of texts; the references of reply
+    i are ``references[first[i]:first[i + 1]]``.
     """
     items = replies.size
     matches = np.zeros((items, order))

@@ -1,4 +1,4 @@
-"""Resampling weights for streams: a Poisson(1) count for every (context, resample)."""
+"""Bootstrap counts for streams: a Poisson(1) count for every context and resample."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def _counts(keys, seed, first, cumulative, out):
 
 
 def poisson_counts(
-    keys: NDArray[np.uint64], resamples: int, seed: int, first: int = 0
+    keys: NDArray[np.uint64], n_resamples: int, seed: int, first: int = 0
 ) -> NDArray[np.float32]:
-    """[keys, resamples] how often each key's context is drawn; equal keys give equal rows.
+    """Return [keys, n_resamples] how often each context is drawn; equal keys give equal rows.
 
-    Drawing n contexts with replacement gives each of them nearly a Poisson(1) count,
-    independent of the others, so a bootstrap needs neither n nor the items themselves: the
-    counts follow from a hash of the context (SplitMix64) and can be made as items stream by, and
-    resample ``first`` and the following ones without those before.
+    When n contexts are drawn with replacement, the count of each is nearly Poisson(1) and
+    independent of the others. So a bootstrap needs neither n nor all items in memory: counts are
+    computed from a hash of the context (SplitMix64) while items stream by, and from resample
+    ``first`` on without the earlier ones.
     """
-    out = np.empty((keys.size, resamples), np.float32)
+    out = np.empty((keys.size, n_resamples), np.float32)
     _counts(keys, np.uint64(seed), np.uint64(first), _CUMULATIVE, out)
     return out

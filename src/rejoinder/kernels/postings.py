@@ -1,7 +1,7 @@
-"""Sums over the words that a query and a row share, from lists of the rows of each word.
+"""Scores of sparse retrieval (BM25, TF-IDF) from an inverted index.
 
-A segment of the pool has, for each of its words, the rows it stands in and how often. The sums
-of one query over one segment fit the processor's cache; the best of them go to
+A segment of the pool has, for each of its words, the rows that contain it and how often. The
+scores of one query over one segment fit into the processor's cache; the best of them are kept by
 :mod:`rejoinder.kernels.topk`.
 """
 
@@ -13,31 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.kernels.compiled import compiled
-from rejoinder.kernels.topk import Best, Ints, Mask, Threads, keep
+from rejoinder.kernels.topk import Best, Ints, Mask, Threads, insert
 
 Floats = NDArray[np.float64]
 Small = NDArray[np.int32]
 
 
 class Part(NamedTuple):
-    """One key (utterance or response): what queries ask, and what a segment has."""
+    """The queries and a segment of the index for one key (utterance or response)."""
 
-    asked_starts: Ints
-    """Query q asks for the words from asked_starts[q] to asked_starts[q + 1]."""
+    query_starts: Ints
+    """Query q has the words from ``query_starts[q]`` to ``query_starts[q + 1]``."""
     places: Ints
-    """Where each asked word stands in ``starts``; -1 where the segment does not have it."""
+    """The index of each query word in ``starts``; -1 if the segment does not have it."""
     weights: Floats
     starts: Ints
     rows: Small
     counts: Small
     norms: Floats
-    """For each row what damps its counts."""
+    """For each row, the length normalisation of its counts."""
 
 
 @compiled
-def _add_up(q, part, saturate, sums):
+def _sum_weights(q, part, saturate, sums):
     sums[:] = 0.0
-    for i in range(part.asked_starts[q], part.asked_starts[q + 1]):
+    for i in range(part.query_starts[q], part.query_starts[q + 1]):
         place, weight = part.places[i], part.weights[i]
         if place < 0:
             continue
@@ -52,22 +52,22 @@ def _add_up(q, part, saturate, sums):
 
 @compiled
 def _offer(
-    low, high, part, other, both, saturate, first, skip, holds, distinct, scores, rows, held
+    low, high, part, other, both, saturate, first, skip, groups, distinct, scores, rows, kept
 ):
     size, last = part.norms.size, scores.shape[1] - 1
     sums, others = np.empty(size), np.empty(size if both else 0)
     for q in range(low, high):
-        _add_up(q, part, saturate, sums)
+        _sum_weights(q, part, saturate, sums)
         if both:
-            _add_up(q, other, saturate, others)
+            _sum_weights(q, other, saturate, others)
             for j in range(size):
                 sums[j] *= others[j]
         for j in range(size):
             if sums[j] > 0 and not skip[j]:
                 score = np.float32(sums[j])
                 if score >= scores[q, last] and score > 0:
-                    number = holds[j] if distinct else 0
-                    keep(scores[q], rows[q], held[q], score, first + j, number, distinct)
+                    group = groups[j] if distinct else 0
+                    insert(scores[q], rows[q], kept[q], score, first + j, group, distinct)
 
 
 def offer(
@@ -78,19 +78,19 @@ def offer(
     saturate: bool,
     first: int,
     skip: Mask,
-    holds: Ints,
+    groups: Ints,
 ) -> None:
-    """Let the rows of a segment compete by their sum, or by the product of two sums.
+    """Update the best rows with those of a segment, scored by a sum or the product of two sums.
 
-    Each shared word adds its weight times count / (count + norm) if counts saturate (BM25), else
+    Each shared word adds its weight times count / (count + norm) with ``saturate`` (BM25), else
     times count / norm (TF-IDF).
     """
     other = parts[-1]
 
     def work(low: int, high: int) -> None:
         _offer(
-            low, high, parts[0], other, len(parts) > 1, saturate, first, skip, holds,
-            best.distinct, best.scores, best.rows, best.held,
+            low, high, parts[0], other, len(parts) > 1, saturate, first, skip, groups,
+            best.distinct, best.scores, best.rows, best.groups,
         )  # fmt: skip
 
     threads.run(work, len(best.rows))

@@ -1,9 +1,9 @@
-"""Correlations of resampled data, without materialising a single resample.
+"""Correlations of bootstrap resamples, computed from counts.
 
-A resample of n items is a row of n whole numbers: how often each item was drawn.  Every
-correlation below is computed from those counts alone, and equals the plain statistic on the
-array in which each item is repeated that often.  What does not change between resamples (the
-order of the values, which values are equal) is found once by the caller:
+A resample of n items is a row of n integers: how often each item was drawn.  Every correlation
+below is computed from those counts alone, and equals the plain statistic on the array in which
+each item is repeated that often.  The order of the values, and which values are equal, do not
+change between resamples, and are computed once by the caller:
 
 - ``columns`` [m, n]: the values of m metrics
 - ``codes`` [m, n]: the dense rank of each value within its column, 0 for the smallest
@@ -26,7 +26,7 @@ Integers = NDArray[np.int32]
 
 @regrouped
 def _constant(counts: Integers, values: NDArray[Any]) -> bool:
-    """Whether the drawn items all have one value; compares, since a variance is only near 0."""
+    """Return whether all drawn items have the same value; a variance would only be near 0."""
     first = -1
     for i in range(counts.size):
         if counts[i] > 0:
@@ -39,7 +39,7 @@ def _constant(counts: Integers, values: NDArray[Any]) -> bool:
 
 @regrouped
 def _ratio(covariance: float, variance_a: float, variance_b: float) -> float:
-    """A correlation within [-1, 1]; NaN if a variance has vanished by underflow."""
+    """Return a correlation within [-1, 1]; NaN if a variance is 0 or underflows."""
     scale = np.sqrt(variance_a) * np.sqrt(variance_b)
     if not scale > 0.0:
         return np.nan
@@ -103,20 +103,20 @@ def spearman(counts: Integers, codes: Integers, orders: Integers, human_codes: I
         for position in range(n - 1):
             last[c, position] = codes[c, orders[c, position]] != codes[c, orders[c, position + 1]]
     levels = human_codes.max() + 1
-    held = np.empty(levels)
+    drawn = np.empty(levels)
     distances = np.empty(levels)
     pull = np.empty(n)
     for r in range(counts.shape[0]):
-        held[:] = 0.0
+        drawn[:] = 0.0
         for i in range(n):
-            held[human_codes[i]] += counts[r, i]
-        total = held.sum()
+            drawn[human_codes[i]] += counts[r, i]
+        total = drawn.sum()
         below = 0.0
         human_variance = 0.0
         for level in range(levels):
-            distances[level] = 2.0 * below + held[level] - total
-            human_variance += held[level] * distances[level] ** 2
-            below += held[level]
+            distances[level] = 2.0 * below + drawn[level] - total
+            human_variance += drawn[level] * distances[level] ** 2
+            below += drawn[level]
         for i in range(n):
             pull[i] = counts[r, i] * distances[human_codes[i]]
         for c in range(m):
@@ -142,12 +142,12 @@ def spearman(counts: Integers, codes: Integers, orders: Integers, human_codes: I
 
 @regrouped
 def _prefix(tree: NDArray[np.int64], level: int) -> int:
-    """The sum of a Fenwick tree's levels below ``level``."""
-    found = 0
+    """Return the sum of the levels of a Fenwick tree below ``level``."""
+    total = 0
     while level > 0:
-        found += tree[level]
+        total += tree[level]
         level &= level - 1
-    return found
+    return total
 
 
 @regrouped
@@ -164,23 +164,23 @@ def kendall(counts: Integers, codes: Integers, orders: Integers, human_codes: In
 
     C and D are the concordant and discordant of the P pairs, T the pairs tied on one side; copies
     of one item are tied on both.  Items enter in the order of the metric; a Fenwick tree over the h
-    distinct human values (usually few) tells how many of those already in lie below and above.
+    distinct human values (usually few) counts how many earlier items are below and above.
     """
     m, n = codes.shape
     out = np.empty((m, counts.shape[0]))
     levels = human_codes.max() + 1
     tree = np.zeros(levels + 1, np.int64)
     level_inside = np.empty(levels, np.int64)
-    held = np.empty(levels, np.int64)
+    drawn = np.empty(levels, np.int64)
     for r in range(counts.shape[0]):
         total = np.int64(counts[r].sum())
         pairs = total * (total - 1) // 2
-        held[:] = 0
+        drawn[:] = 0
         for i in range(n):
-            held[human_codes[i]] += counts[r, i]
+            drawn[human_codes[i]] += counts[r, i]
         human_ties = np.int64(0)
         for level in range(levels):
-            human_ties += held[level] * (held[level] - 1) // 2
+            human_ties += drawn[level] * (drawn[level] - 1) // 2
         for c in range(m):
             tree[:] = 0
             level_inside[:] = 0

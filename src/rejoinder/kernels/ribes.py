@@ -1,7 +1,7 @@
-"""RIBES' alignment of words by their context, and the word order that follows from it.
+"""The alignment of RIBES, of words by their contexts, and the resulting word order.
 
-A context that stands once in either text is found among the sorted suffixes of both: what a suffix
-has in common with any other, it has in common with one of its neighbours.
+A context that occurs once in either text is found in the sorted suffixes of both: the longest
+common prefix of a suffix with any other is that with one of its neighbours.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 @compiled
 def _sort_suffixes(text, order, rank):
-    """The suffixes in order, by sorting prefixes of length 1, 2, 4 … (Manber and Myers 1993)."""
+    """Sort the suffixes by their prefixes of length 1, 2, 4 … (Manber and Myers 1993)."""
     size = text.size
     keys = text.copy()
     width = 1
@@ -35,7 +35,7 @@ def _sort_suffixes(text, order, rank):
 
 @compiled
 def _shared_prefixes(text, order, rank, shared):
-    """How many words each suffix shares with the one before it in the order (Kasai 2001)."""
+    """Compute how many words each suffix shares with its predecessor (Kasai et al. 2001)."""
     run = 0
     shared[0] = 0
     for i in range(text.size):
@@ -51,11 +51,12 @@ def _shared_prefixes(text, order, rank, shared):
 
 @compiled
 def _contexts(text, length, window, place):
-    """For each word of the reply, the first ``length`` of the text, the smallest context from it
-    on that stands once in the reply and once in the reference, which follows; -1 without one.
+    """Find the shortest context that begins at each word of the reply and occurs once in the
+    reply and once in the reference; -1 if there is none.
 
-    It must be longer than what the word's suffix shares with any other of the reply, and with all
-    suffixes of the reference but one: the one that comes nearest to it.
+    ``text`` is the reply (``length`` words) and the reference. The context must be longer than
+    the common prefix of the word's suffix with any other suffix of the reply, and with all
+    suffixes of the reference but the most similar one.
     """
     size = text.size
     order, rank = np.empty(size, np.int64), np.empty(size, np.int64)
@@ -65,7 +66,7 @@ def _contexts(text, length, window, place):
     best, second = np.zeros(length, np.int64), np.zeros(length, np.int64)
     other = np.zeros(length, np.int64)
     for step in (1, -1):
-        # the last suffix of the reply, and the last two of the reference, on the way
+        # common prefixes with the last suffix of the reply and the last two of the reference
         own, near, far, near_at = 0, 0, 0, -1
         for n in range(size):
             p = n if step > 0 else size - 1 - n
@@ -90,30 +91,30 @@ def _contexts(text, length, window, place):
 
 @compiled
 def _ascending(order, levels):
-    """How many pairs ascend; a Fenwick tree counts those already passed that are smaller."""
+    """Return the number of ascending pairs; a Fenwick tree counts the smaller values before."""
     tree = np.zeros(levels + 1, np.int64)
-    found = 0
+    count = 0
     for value in order:
         level = value
         while level > 0:
-            found += tree[level]
+            count += tree[level]
             level &= level - 1
         level = value + 1
         while level <= levels:
             tree[level] += 1
             level += level & -level
-    return found
+    return count
 
 
 @compiled
 def ranks(
     ids: NDArray[np.int32], starts: Ints, replies: Ints, references: Ints, perfect: bool
 ) -> tuple[Ints, Ints]:
-    """Aligned words of each reply, and how many pairs of them stand in the reference's order.
+    """Return the number of aligned words of each reply, and of pairs in the reference's order.
 
-    A word is aligned if it stands once in either text, or else by the smallest context, to its
+    A word is aligned if it occurs once in either text, or else by the shortest context, to its
     right or to its left (the right one on a tie), that does. With ``perfect``, equal texts are
-    aligned word for word, also where repetitions leave no unique context.
+    aligned word for word, even if repetitions leave no unique context.
     """
     pairs = replies.size
     aligned, ascending = np.zeros(pairs, np.int64), np.zeros(pairs, np.int64)
@@ -123,7 +124,7 @@ def ranks(
         if perfect and h.size == r.size and np.all(h == r):
             aligned[pair], ascending[pair] = h.size, h.size * (h.size - 1) // 2
             continue
-        # both texts, each with an end of its own
+        # both texts, each with its own end marker
         text = np.empty(h.size + r.size + 2, np.int64)
         text[h.size], text[-1] = -1, -2
         text[: h.size], text[h.size + 1 : -1] = h, r

@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 
 @compiled
 def _grams(codes, begin, end, size, out):
-    """Distinct hashes of the runs of ``size`` code points, sorted; returns how many."""
+    """Write the sorted distinct hashes of the character n-grams; return their number."""
     count = 0
     for i in range(begin, end - size + 1):
         key = np.uint64(14695981039346656037)
@@ -48,18 +48,18 @@ def _gram_sets(codes, starts, size):
 
 @compiled
 def _shared(a, b):
-    """How many members two sorted sets have in common."""
-    i, j, found = 0, 0, 0
+    """Return the size of the intersection of two sorted sets."""
+    i, j, count = 0, 0, 0
     while i < a.size and j < b.size:
         if a[i] == b[j]:
-            found += 1
+            count += 1
             i += 1
             j += 1
         elif a[i] < b[j]:
             i += 1
         else:
             j += 1
-    return found
+    return count
 
 
 @compiled
@@ -68,16 +68,16 @@ def _nearest(codes, starts, size, threshold, sets, firsts, keys, places, owners)
     longest = 0
     for i in range(starts.size - 1):
         longest = max(longest, starts[i + 1] - starts[i])
-    mine = np.empty(max(longest, 1), np.int64)
-    asked = np.full(firsts.size - 1, -1, np.int64)
+    own = np.empty(max(longest, 1), np.int64)
+    compared_with = np.full(firsts.size - 1, -1, np.int64)
     for i in range(starts.size - 1):
-        count = _grams(codes, starts[i], starts[i + 1], size, mine)
+        count = _grams(codes, starts[i], starts[i + 1], size, own)
         if count == 0:
             continue
-        slots = np.searchsorted(keys, mine[:count])
+        slots = np.searchsorted(keys, own[:count])
         frequency = np.zeros(count, np.int64)
         for g in range(count):
-            if slots[g] < keys.size and keys[slots[g]] == mine[g]:
+            if slots[g] < keys.size and keys[slots[g]] == own[g]:
                 frequency[g] = places[slots[g] + 1] - places[slots[g]]
         order = np.argsort(frequency)
         # J >= t needs t·|x| shared grams, so one of any |x| - ceil(t·|x|) + 1 must be shared
@@ -89,13 +89,13 @@ def _nearest(codes, starts, size, threshold, sets, firsts, keys, places, owners)
                 continue
             for place in range(places[slots[g]], places[slots[g] + 1]):
                 other = owners[place]
-                if asked[other] == i:
+                if compared_with[other] == i:
                     continue
-                asked[other] = i
+                compared_with[other] = i
                 theirs = sets[firsts[other] : firsts[other + 1]]
                 if min(count, theirs.size) < threshold * max(count, theirs.size):
                     continue
-                shared = _shared(mine[:count], theirs)
+                shared = _shared(own[:count], theirs)
                 jaccard = shared / (count + theirs.size - shared)
                 if jaccard >= threshold and jaccard > highest:
                     highest, best[i] = jaccard, other
@@ -103,14 +103,16 @@ def _nearest(codes, starts, size, threshold, sets, firsts, keys, places, owners)
 
 
 def gram_sets(codes: Codes, starts: Ints, size: int) -> tuple[Ints, Ints]:
-    """The set of n-grams of each text, as sorted hashes end to end, and where each begins."""
+    """Return the n-grams of each text as sorted hashes, concatenated, and their bounds."""
     return _gram_sets(codes, starts, size)
 
 
 def nearest(
     codes: Codes, starts: Ints, size: int, threshold: float, index: tuple[Ints, ...]
 ) -> Ints:
-    """For each text the indexed text with the highest Jaccard similarity at or above the
-    threshold, or -1. ``index`` holds sets, firsts, keys, places, owners: each indexed text's
-    grams, and for each gram the texts that have it."""
+    """Return for each text the indexed text with the highest Jaccard similarity, or -1.
+
+    Similarities below the threshold do not count. ``index`` is (sets, firsts, keys, places,
+    owners): the n-grams of each indexed text, and for each n-gram the texts that have it.
+    """
     return _nearest(codes, starts, size, threshold, *index)

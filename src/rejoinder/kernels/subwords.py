@@ -1,4 +1,4 @@
-"""Character n-grams of words by their bucket, hashed as fastText does, and means of rows."""
+"""Buckets of the character n-grams of words, hashed as in fastText, and means of their rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BEGIN, _END = ord("<"), ord(">")
 
 @compiled
 def _byte(text, begin, end, i):
-    """Byte i of a word between < and >."""
+    """Return byte i of a word between < and >."""
     if i == 0:
         return np.uint8(_BEGIN)
     if begin + i - 1 == end:
@@ -25,10 +25,10 @@ def _byte(text, begin, end, i):
 
 
 @compiled
-def _ngrams(text, starts, shortest, longest, buckets, found, counts):
-    """Fills ``found`` if it has room; always counts."""
+def _ngrams(text, starts, shortest, longest, buckets, out, counts):
+    """Count the n-grams of each word, and write their buckets unless ``out`` is empty."""
     total = 0
-    filling = found.size > 0
+    writing = out.size > 0
     for word in range(starts.size - 1):
         begin, end = starts[word], starts[word + 1]
         size = end - begin + 2
@@ -38,7 +38,7 @@ def _ngrams(text, starts, shortest, longest, buckets, found, counts):
                 continue  # in the middle of a character
             key, j, n = np.uint32(2166136261), i, 1
             while j < size and n <= longest:
-                # a byte is signed in fastText, and so is what it is widened to
+                # bytes are signed in fastText, and extended with their sign
                 byte = np.uint32(np.int8(_byte(text, begin, end, j)))
                 key = np.uint32((key ^ byte) * np.uint32(16777619))
                 j += 1
@@ -47,8 +47,8 @@ def _ngrams(text, starts, shortest, longest, buckets, found, counts):
                     key = np.uint32((key ^ byte) * np.uint32(16777619))
                     j += 1
                 if n >= shortest and not (n == 1 and (i == 0 or j == size)):
-                    if filling:
-                        found[total] = np.int64(key % np.uint32(buckets))
+                    if writing:
+                        out[total] = np.int64(key % np.uint32(buckets))
                     total += 1
                 n += 1
         counts[word] = total - before
@@ -75,18 +75,18 @@ def _means(matrix, buckets, starts, own, with_own, out):
 def ngram_buckets(
     text: Bytes, starts: Ints, shortest: int, longest: int, buckets: int
 ) -> tuple[Ints, Ints]:
-    """The buckets of all n-grams of each word, end to end, and where each word's begin."""
+    """Return the buckets of all n-grams, word after word, and [n + 1] where each word begins."""
     counts = np.zeros(starts.size - 1, np.int64)
     total = _ngrams(text, starts, shortest, longest, buckets, np.empty(0, np.int64), counts)
-    found = np.empty(total, np.int64)
+    out = np.empty(total, np.int64)
     if total:
-        _ngrams(text, starts, shortest, longest, buckets, found, counts)
-    return found, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        _ngrams(text, starts, shortest, longest, buckets, out, counts)
+    return out, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
 
 
 def mean_rows(matrix: Floats, rows: Ints, starts: Ints, own: Floats | None = None) -> Floats:
-    """The mean over some rows of a matrix, for each word, and over its own row if there is one."""
+    """Return for each word the mean over some rows of a matrix, and over its own row if given."""
     out = np.zeros((starts.size - 1, matrix.shape[1]), np.float32)
-    given = np.zeros((0, 0), np.float32) if own is None else own
-    _means(matrix, rows, starts, given, own is not None, out)
+    own_rows = np.zeros((0, 0), np.float32) if own is None else own
+    _means(matrix, rows, starts, own_rows, own is not None, out)
     return out

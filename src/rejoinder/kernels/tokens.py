@@ -1,4 +1,4 @@
-"""Splitting texts into tokens, and numbering the tokens, without making a string of each."""
+"""Split texts into tokens and number the tokens, without creating a string for each."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rejoinder.kernels.compiled import compiled
 Codes = NDArray[np.int32]
 Ints = NDArray[np.int64]
 
-# what str.split() splits at
+# white space as in str.split()
 _SPACES = np.zeros(0x3001, dtype=np.bool_)
 _SPACES[[c for c in range(0x3001) if chr(c).isspace()]] = True
 
 ORDINARY, ALONE, POINT, DIGIT, HYPHEN = range(5)
-# the classes of mteval-v13a: every ASCII mark but ' - . , stands alone
+# the classes of mteval-v13a: every ASCII punctuation mark but ' - . , is a token of its own
 _CLASSES = np.zeros(128, dtype=np.int8)
 _CLASSES[[ord(c) for c in '!"#$%&()*+/:;<=>?@[\\]^_`{|}~']] = ALONE
 _CLASSES[[ord(c) for c in ".,"]] = POINT
@@ -25,28 +25,28 @@ _CLASSES[ord("-")] = HYPHEN
 
 @compiled
 def _whitespace(codes, starts, spaces, begins, ends, counts):
-    found = 0
+    count = 0
     for text in range(starts.size - 1):
-        before, begin = found, -1
+        before, begin = count, -1
         for i in range(starts[text], starts[text + 1]):
             if codes[i] < spaces.size and spaces[codes[i]]:
                 if begin >= 0:
-                    begins[found], ends[found], begin = begin, i, -1
-                    found += 1
+                    begins[count], ends[count], begin = begin, i, -1
+                    count += 1
             elif begin < 0:
                 begin = i
         if begin >= 0:
-            begins[found], ends[found] = begin, starts[text + 1]
-            found += 1
-        counts[text] = found - before
-    return found
+            begins[count], ends[count] = begin, starts[text + 1]
+            count += 1
+        counts[text] = count - before
+    return count
 
 
 @compiled
 def _mteval13a(codes, starts, spaces, classes, begins, ends, counts):
-    found = 0
+    count = 0
     for text in range(starts.size - 1):
-        before, begin, last = found, -1, starts[text + 1]
+        before, begin, last = count, -1, starts[text + 1]
         previous, marked = ORDINARY, False
         for i in range(starts[text], last):
             code = codes[i]
@@ -54,27 +54,27 @@ def _mteval13a(codes, starts, spaces, classes, begins, ends, counts):
             space = code < spaces.size and spaces[code]
             alone = kind == ALONE or (kind == HYPHEN and previous == DIGIT)
             if kind == POINT:
-                # alone after what is no digit, unless that is a point set apart by this very
-                # rule (it takes the character before along); alone before what is no digit
+                # a token of its own after a non-digit, unless that is a point which this rule has
+                # split off (it consumes the character before it), or before a non-digit
                 marked = previous != DIGIT and not marked
                 following = codes[i + 1] if i + 1 < last else 32
                 alone = marked or not (following < 128 and classes[following] == DIGIT)
             else:
                 marked = False
             if (space or alone) and begin >= 0:
-                begins[found], ends[found], begin = begin, i, -1
-                found += 1
+                begins[count], ends[count], begin = begin, i, -1
+                count += 1
             if alone:
-                begins[found], ends[found] = i, i + 1
-                found += 1
+                begins[count], ends[count] = i, i + 1
+                count += 1
             elif not space and begin < 0:
                 begin = i
             previous = kind
         if begin >= 0:
-            begins[found], ends[found] = begin, last
-            found += 1
-        counts[text] = found - before
-    return found
+            begins[count], ends[count] = begin, last
+            count += 1
+        counts[text] = count - before
+    return count
 
 
 @compiled
@@ -110,25 +110,26 @@ def _number(codes, begins, ends, ids, firsts):
 
 
 def whitespace_spans(codes: Codes, starts: Ints) -> tuple[Ints, Ints, Ints]:
-    """Begin and end of every token between white space, and how many each text has."""
+    """Return begin and end of every token between white space, and the number in each text."""
     begins, ends = np.empty(codes.size, np.int64), np.empty(codes.size, np.int64)
     counts = np.empty(starts.size - 1, np.int64)
-    found = _whitespace(codes, starts, _SPACES, begins, ends, counts)
-    return begins[:found], ends[:found], counts
+    count = _whitespace(codes, starts, _SPACES, begins, ends, counts)
+    return begins[:count], ends[:count], counts
 
 
 def mteval13a_spans(codes: Codes, starts: Ints) -> tuple[Ints, Ints, Ints]:
-    """The same for the rules of mteval-v13a."""
+    """Return the same for the tokenization of mteval-v13a."""
     begins, ends = np.empty(codes.size, np.int64), np.empty(codes.size, np.int64)
     counts = np.empty(starts.size - 1, np.int64)
-    found = _mteval13a(codes, starts, _SPACES, _CLASSES, begins, ends, counts)
-    return begins[:found], ends[:found], counts
+    count = _mteval13a(codes, starts, _SPACES, _CLASSES, begins, ends, counts)
+    return begins[:count], ends[:count], counts
 
 
 def number_tokens(codes: Codes, begins: Ints, ends: Ints) -> tuple[Codes, Ints]:
-    """A number for every token, equal tokens equal, and where each number first stands.
+    """Return the id of every token, and for each id the first token that has it.
 
-    Tokens are compared code point by code point: a hash decides only where to look.
+    Equal tokens have equal ids. Tokens are compared code point by code point; hashes only speed
+    up the search.
     """
     ids, firsts = np.empty(begins.size, np.int32), np.empty(begins.size, np.int64)
     words = _number(codes, begins, ends, ids, firsts)

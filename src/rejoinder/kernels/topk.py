@@ -1,13 +1,13 @@
-"""The k best rows for each query, kept while a pool streams by.
+"""The k most similar rows for each query, updated block by block.
 
-Similarities of a whole block come from one matrix product in float32, whose last digits depend
-on how the product was cut up. So they only decide where to look: a row that comes within
-``margin`` of the k-th best is computed again in float64, in a fixed order, and rounded to
-float32. The result is that of looking at every row by hand, whatever the blocks. Of equal rows
-the lower one is better; a similarity of 0 is none.
+The similarities of a block are one matrix product in float32, whose last digits depend on the
+size of the block. So they only preselect: the similarity of a row within ``margin`` of the k-th
+best is computed again in float64, in a fixed order, and rounded to float32. The result is the
+same as if every row was computed alone, whatever the blocks. Of equally similar rows the lower
+one is better; rows of similarity 0 are never returned.
 
-``held`` carries a number for what the row holds (a hash of its response); if rows are to be
-distinct, only the best row of each number stays.
+Rows may belong to groups (a hash of the response); with ``distinct``, only the best row of each
+group is kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Vectors = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 CHUNK = 64
-"""Similarities that are looked at together: most chunks hold none that is good enough."""
+"""Similarities that are compared with the limit together: most chunks have none above it."""
 
 
 @compiled
@@ -38,21 +38,21 @@ def _before(score, row, other_score, other_row):
 
 
 @compiled
-def keep(scores, rows, held, score, row, holds, distinct):
-    """Put a row where it belongs among the best of one query, which are sorted."""
+def insert(scores, rows, kept, score, row, group, distinct):
+    """Insert a row into the sorted best rows of one query, if it is good enough."""
     place = scores.size - 1
     if distinct:
         for i in range(scores.size):
-            if rows[i] >= 0 and held[i] == holds:
+            if rows[i] >= 0 and kept[i] == group:
                 place = i
                 break
     if not _before(score, row, scores[place], rows[place]):
         return
     while place > 0 and _before(score, row, scores[place - 1], rows[place - 1]):
         scores[place], rows[place] = scores[place - 1], rows[place - 1]
-        held[place] = held[place - 1]
+        kept[place] = kept[place - 1]
         place -= 1
-    scores[place], rows[place], held[place] = score, row, holds
+    scores[place], rows[place], kept[place] = score, row, group
 
 
 @compiled
@@ -65,8 +65,8 @@ def _dot(a, b):
 
 @compiled
 def _offer(
-    low, high, near, other_near, asked, other_asked, pool, other_pool, first, skip, holds,
-    distinct, margin, scores, rows, held,
+    low, high, near, other_near, queries, other_queries, pool, other_pool, first, skip, groups,
+    distinct, margin, scores, rows, kept,
 ):  # fmt: skip
     width, last, both = near.shape[1], scores.shape[1] - 1, other_near.size > 0
     zero = np.float32(0)
@@ -89,28 +89,28 @@ def _offer(
                 value = max(line[j], zero) * max(other[j], zero) if both else line[j]
                 if value < limit or skip[j]:
                     continue
-                exact = _dot(asked[q], pool[j])
+                exact = _dot(queries[q], pool[j])
                 if both:
-                    exact = max(exact, 0.0) * max(_dot(other_asked[q], other_pool[j]), 0.0)
+                    exact = max(exact, 0.0) * max(_dot(other_queries[q], other_pool[j]), 0.0)
                 score = np.float32(exact)
                 if score == 0:
                     continue
-                number = holds[j] if distinct else 0
-                keep(scores[q], rows[q], held[q], score, first + j, number, distinct)
+                group = groups[j] if distinct else 0
+                insert(scores[q], rows[q], kept[q], score, first + j, group, distinct)
                 limit = np.float32(scores[q, last] - margin)
 
 
 @compiled
-def _rescore(low, high, wanted, asked, pool, skip, holds, distinct, scores, rows, held):
+def _rescore(low, high, candidates, queries, pool, skip, groups, distinct, scores, rows, kept):
     for q in range(low, high):
-        for i in range(wanted.shape[1]):
-            row = wanted[q, i]
+        for i in range(candidates.shape[1]):
+            row = candidates[q, i]
             if row < 0 or (skip.size and skip[row]):
                 continue
-            score = np.float32(_dot(asked[q], pool[row]))
+            score = np.float32(_dot(queries[q], pool[row]))
             if score != 0:
-                number = holds[row] if distinct else 0
-                keep(scores[q], rows[q], held[q], score, row, number, distinct)
+                group = groups[row] if distinct else 0
+                insert(scores[q], rows[q], kept[q], score, row, group, distinct)
 
 
 @compiled
@@ -130,19 +130,19 @@ NO_NUMBERS: Ints = np.zeros(0, np.int64)
 NO_MASK: Mask = np.zeros(0, np.bool_)
 
 
-def cores() -> int:
-    """How many threads to use: what the scheduler of a cluster says, or what this process has."""
-    said = os.environ.get("OMP_NUM_THREADS", "")
-    if said.isdecimal() and int(said):
-        return int(said)
+def num_threads() -> int:
+    """Return the number of threads to use: ``OMP_NUM_THREADS``, else one per available core."""
+    value = os.environ.get("OMP_NUM_THREADS", "")
+    if value.isdecimal() and int(value):
+        return int(value)
     return machine.cores()
 
 
 class Threads:
-    """Compiled loops over queries, a slice of them in each thread; use as a context manager."""
+    """Runs compiled loops over slices of the queries in threads; a context manager."""
 
     def __init__(self) -> None:
-        self._count = cores()
+        self._count = num_threads()
         self._pool = ThreadPoolExecutor(self._count) if self._count > 1 else None
 
     def run(self, work: Callable[[int, int], None], count: int) -> None:
@@ -150,7 +150,7 @@ class Threads:
         if self._pool is None or count < 2:
             work(0, count)
             return
-        # more slices than threads: some queries have more to do than others
+        # more slices than threads: some queries take longer than others
         bounds = np.linspace(0, count, min(count, 4 * self._count) + 1).astype(int).tolist()
         jobs = [self._pool.submit(work, low, high) for low, high in pairwise(bounds)]
         for job in jobs:
@@ -169,14 +169,17 @@ class Best:
     """The best rows of each query so far, best first."""
 
     scores: NDArray[np.float32]
-    """[q, k], -inf where there is none."""
+    """[q, k] similarities; -inf where there is no row"""
     rows: Ints
-    """[q, k], -1 where there is none."""
-    held: Ints
+    """[q, k] row numbers; -1 where there is no row"""
+    groups: Ints
+    """[q, k] groups of the rows"""
     distinct: bool
+    """Whether only one row of each group is kept."""
 
     @classmethod
-    def none(cls, queries: int, k: int, *, distinct: bool = False) -> Best:
+    def empty(cls, queries: int, k: int, *, distinct: bool = False) -> Best:
+        """Return a list without any row."""
         return cls(
             np.full((queries, k), -np.inf, np.float32),
             np.full((queries, k), -1, np.int64),
@@ -184,19 +187,20 @@ class Best:
             distinct,
         )
 
-    def part(self, low: int, high: int) -> Best:
-        """Some of the queries; what is kept for them is kept here too."""
-        chosen = slice(low, high)
-        return Best(self.scores[chosen], self.rows[chosen], self.held[chosen], self.distinct)
+    def slice(self, low: int, high: int) -> Best:
+        """Return a view of some of the queries; updates of it update this object, too."""
+        return Best(
+            self.scores[low:high], self.rows[low:high], self.groups[low:high], self.distinct
+        )
 
-    def take(self, other: Best, places: Ints) -> None:
-        """Put in what another one has found for some of the queries."""
-        self.scores[places], self.rows[places] = other.scores, other.rows
-        self.held[places] = other.held
+    def replace(self, other: Best, queries: Ints) -> None:
+        """Replace the rows of some of the queries by those of another object."""
+        self.scores[queries], self.rows[queries] = other.scores, other.rows
+        self.groups[queries] = other.groups
 
 
 def margin(dimensions: int, parts: int) -> float:
-    """How far a float32 product of unit vectors may be off, in whatever order it is summed."""
+    """Return the maximum error of a float32 product of unit vectors, in any order of summation."""
     return parts * 1.01 * (dimensions + 8) * 2.0**-24
 
 
@@ -204,25 +208,25 @@ def offer(
     threads: Threads,
     best: Best,
     near: list[Vectors],
-    asked: list[Vectors],
+    queries: list[Vectors],
     pool: list[Vectors],
     first: int,
     skip: Mask,
-    holds: Ints,
+    groups: Ints,
 ) -> None:
-    """Let the rows of a block, from number ``first`` on, compete.
+    """Update the best rows with those of a block, whose first row has the number ``first``.
 
-    ``near`` holds the products of ``asked`` and ``pool``; with two of each, their product counts,
-    negative ones as 0. Rows marked in ``skip`` do not take part.
+    ``near`` are the products of ``queries`` and ``pool``; with two of each, the similarity is
+    their product, negative ones as 0. Rows marked in ``skip`` are ignored.
     """
     two = len(near) > 1
-    others = (near[1], asked[1], pool[1]) if two else (NO_VECTORS, asked[0], pool[0])
-    tolerance = margin(asked[0].shape[1], len(near))
+    others = (near[1], queries[1], pool[1]) if two else (NO_VECTORS, queries[0], pool[0])
+    tolerance = margin(queries[0].shape[1], len(near))
 
     def work(low: int, high: int) -> None:
         _offer(
-            low, high, near[0], others[0], asked[0], others[1], pool[0], others[2], first, skip,
-            holds, best.distinct, tolerance, best.scores, best.rows, best.held,
+            low, high, near[0], others[0], queries[0], others[1], pool[0], others[2], first, skip,
+            groups, best.distinct, tolerance, best.scores, best.rows, best.groups,
         )  # fmt: skip
 
     threads.run(work, len(near[0]))
@@ -231,23 +235,23 @@ def offer(
 def rescore(
     threads: Threads,
     best: Best,
-    wanted: Ints,
-    asked: Vectors,
+    candidates: Ints,
+    queries: Vectors,
     pool: Vectors,
     skip: Mask,
-    holds: Ints,
+    groups: Ints,
 ) -> None:
-    """Let the rows in ``wanted`` [q, n] compete, -1 for none; ``pool`` holds all vectors."""
+    """Update the best rows with ``candidates`` [q, n], -1 for none; ``pool`` has all vectors."""
 
     def work(low: int, high: int) -> None:
         _rescore(
-            low, high, wanted, asked, pool, skip, holds, best.distinct, best.scores, best.rows,
-            best.held,
+            low, high, candidates, queries, pool, skip, groups, best.distinct, best.scores,
+            best.rows, best.groups,
         )  # fmt: skip
 
-    threads.run(work, len(wanted))
+    threads.run(work, len(candidates))
 
 
 def skip_blank(vectors: Vectors, skip: Mask) -> None:
-    """Mark the rows that have no vector: all zeros."""
+    """Mark the rows without a vector, which are all zeros."""
     _skip_blank(vectors, skip)

@@ -1,8 +1,8 @@
-"""What a transformer does between its matrix products, each in one pass over the numbers.
+"""Operations of a transformer between its matrix products, each in one pass over the numbers.
 
-Loops are written so that they run in vector registers: along the width of a head or of a row,
-with unsigned indices (a signed one might count from the end) and with functions that are
-polynomials. ``exp`` and ``erf`` are right to about one unit in the last place of 32-bit floats.
+Loops are written so that the compiler vectorises them: along the dimensions of a head or a row,
+with unsigned indices (signed ones might count from the end) and with polynomials for functions.
+``exp`` and ``erf`` are accurate to about one unit in the last place of float32.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ _E0, _E1, _E2, _E3, _E4, _E5 = (
     _F(5.0000001201e-1),
 )
 _EXPONENT = _F(1.5 * 2**23 + 127)
-"""Added to a whole number, it leaves that number, as the exponent of a float, in the last bits."""
+"""Added to an integer, it leaves that integer, as the exponent of a float, in the last bits."""
 
 _1, _2, _3, _4 = (np.uint64(number) for number in (1, 2, 3, 4))
 
 
 @regrouped
 def gelu(rows: Floats, bias: Floats) -> None:
-    """x Φ(x) of each number plus its column's bias, in place."""
+    """Add the bias of the column to each number and replace it by x Φ(x)."""
     for i in range(rows.shape[0]):
         row = rows[i]
         for j in range(row.size):
@@ -78,7 +78,7 @@ def add_and_norm(
     epsilon: np.float32,
     out: Floats,
 ) -> None:
-    """Add two matrices and a bias, bring each row to mean 0 and variance 1, then scale it."""
+    """Add two matrices and a bias, and apply layer normalisation to each row."""
     width = _F(rows.shape[1])
     for i in range(rows.shape[0]):
         row, other, result = rows[i], others[i], out[i]
@@ -110,7 +110,7 @@ def _exponentials(numbers, count):
 
 @regrouped
 def softmax(rows: Floats, factor: np.float32) -> None:
-    """exp(factor x), over its sum along the row, in place."""
+    """Replace each row by its softmax, exp(factor x) over the sum of the row."""
     for i in range(rows.shape[0]):
         row = rows[i]
         top = row[0]
@@ -128,16 +128,16 @@ def softmax(rows: Floats, factor: np.float32) -> None:
 
 
 @regrouped
-def _gather(split, start, count, column, factor, bias, out):
-    """The columns of one head for all tokens of a text, with a bias, times a factor."""
+def _gather(qkv, start, count, column, factor, bias, out):
+    """Copy the columns of one head for all tokens of a text, plus a bias, times a factor."""
     for i in range(count):
         for c in range(out.shape[1]):
-            out[i, c] = (split[start + i, column + np.uint64(c)] + bias[c]) * factor
+            out[i, c] = (qkv[start + i, column + np.uint64(c)] + bias[c]) * factor
 
 
 @regrouped
 def _scores(queries, keys, count, filled, out):
-    """Products of each query with all keys, four at a time, minus the largest."""
+    """Compute the products of each query with all keys, four at a time, minus the largest."""
     for i in range(count):
         row = i * filled
         top = _NEVER
@@ -161,7 +161,7 @@ def _scores(queries, keys, count, filled, out):
 
 @regrouped
 def _mixtures(weights, values, count, filled, mixed, start, column, out):
-    """The mean of all values, weighted, for each token."""
+    """Write the weighted mean of all values for each token."""
     for i in range(count):
         row = i * filled
         total = _ZERO
@@ -183,7 +183,7 @@ def _mixtures(weights, values, count, filled, mixed, start, column, out):
 
 @regrouped
 def attend(
-    split: Floats,
+    qkv: Floats,
     bias: Floats,
     starts: NDArray[np.int64],
     first: int,
@@ -192,11 +192,11 @@ def attend(
     factor: np.float32,
     out: Floats,
 ) -> None:
-    """Attention within each short text: its tokens' queries, keys, values → mixed values.
+    """Compute the attention output within each short text.
 
-    ``split`` has query, key and value of a token side by side, each with its heads side by side.
-    Only queries have a bias: that of the keys would add the same to all scores of a token.
-    Keys are filled up to a multiple of four; the last one repeats, and does not count.
+    ``qkv`` has the query, key and value of a token side by side, each with its heads side by side.
+    Only queries have a bias: that of the keys would add the same to all scores of a token. Keys
+    are padded to a multiple of four with copies of the last one, which get no weight.
     """
     width = np.uint64(out.shape[1])
     size = width // np.uint64(heads)
@@ -216,9 +216,9 @@ def attend(
         filled = (count + _3) // _4 * _4
         for head in range(np.uint64(heads)):
             column = head * size
-            _gather(split, start, count, column, factor, bias[column : column + size], queries)
-            _gather(split, start, count, column + width, _ONE, none, keys)
-            _gather(split, start, count, column + width + width, _ONE, none, values)
+            _gather(qkv, start, count, column, factor, bias[column : column + size], queries)
+            _gather(qkv, start, count, column + width, _ONE, none, keys)
+            _gather(qkv, start, count, column + width + width, _ONE, none, values)
             for i in range(count, filled):
                 keys[i], values[i] = keys[count - _1], _ZERO
             _scores(queries, keys, count, filled, scores)

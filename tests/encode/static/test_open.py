@@ -80,7 +80,7 @@ def test_a_damaged_folder_in_the_cache_is_made_anew(cache: Path, file: Path, par
     np.testing.assert_array_equal(vectors.find(["the", "of"])[0], [[1, 2], [3, 4]])
     assert vectors.digest == sound
     assert open_cache().repaired == before + 1
-    assert any("damaged entry was computed anew" in note for note in open_cache().notes())
+    assert any("damaged entry was computed again" in note for note in open_cache().notes())
 
 
 @pytest.mark.parametrize("why", ["off", "no folder"])

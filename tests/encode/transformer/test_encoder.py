@@ -203,7 +203,7 @@ def test_damaged_entries_are_computed_anew(make_model: Make, own_cache: Path) ->
     found, repaired, notes = json.loads(done.stdout)
     np.testing.assert_allclose(found, expected, atol=1e-6)
     assert repaired == len(TEXTS)
-    assert f"cache: {len(TEXTS)} damaged entries were computed anew" in notes
+    assert f"cache: {len(TEXTS)} damaged entries were computed again" in notes
 
 
 def test_long_texts_are_cut_and_counted(make_model: Make) -> None:

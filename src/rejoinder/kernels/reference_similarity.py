@@ -1,4 +1,4 @@
-"""How near a text is to references of which people said how good they are."""
+"""Similarity of texts to references that people have rated."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 FEATURES = 6
-"""Of each metric: highest, mean of the three highest and mean; of good ones, then of bad ones."""
+"""Per metric: maximum, mean of the three highest, and mean; over good, then over bad references."""
 
 
 @compiled
-def nearest_mean(values: Floats, score: Floats, first: Ints, m: int) -> Floats:
-    """[n] the mean of value · score over the m highest values of each segment, or over all where
-    there are fewer. Where equal values compete for the last places, each gets its share of them:
-    the order in which they stand decides nothing."""
-    found = np.empty(len(first) - 1)
-    for segment in range(len(found)):
+def nearest_reference_mean(values: Floats, score: Floats, first: Ints, m: int) -> Floats:
+    """Return [n] the mean of value · score over the m highest values of each segment.
+
+    A segment with fewer values uses all. Equal values that compete for the last places share
+    them, so that the result does not depend on their order.
+    """
+    result = np.empty(len(first) - 1)
+    for segment in range(len(result)):
         begin, end = first[segment], first[segment + 1]
         order = begin + np.argsort(-values[begin:end])
         places = min(m, end - begin)
@@ -36,43 +38,47 @@ def nearest_mean(values: Floats, score: Floats, first: Ints, m: int) -> Floats:
                 tied += score[place]
                 ties += 1
         total += (places - sure) * last * (tied / ties)
-        found[segment] = total / places
-    return found
+        result[segment] = total / places
+    return result
 
 
 @compiled
-def nearness(similarity: Floats, asked: Ints, columns: Ints, first: Ints, good: Flags) -> Floats:
-    """[asked, d · FEATURES] for each text that is asked for: how near it is to its references
-    (``columns[first[i]:first[i + 1]]`` of ``similarity`` [d, texts, references]), to the good and
-    to the bad ones. NaN where it has none of a kind."""
+def reference_features(
+    similarity: Floats, texts: Ints, columns: Ints, first: Ints, good: Flags
+) -> Floats:
+    """Return [len(texts), d · FEATURES] similarities of texts to their good and bad references.
+
+    ``similarity`` is [d, all texts, all references]; the references of ``texts[i]`` are
+    ``columns[first[i]:first[i + 1]]``. Features are NaN for a text without references of a kind.
+    """
     metrics = similarity.shape[0]
-    found = np.full((len(asked), metrics * FEATURES), np.nan)
-    for place in range(len(asked)):
+    result = np.full((len(texts), metrics * FEATURES), np.nan)
+    for place in range(len(texts)):
         for metric in range(metrics):
-            row = similarity[metric, asked[place]]
+            row = similarity[metric, texts[place]]
             for kind in range(2):
                 at = metric * FEATURES + kind * (FEATURES // 2)
                 one, two, three = -np.inf, -np.inf, -np.inf
-                total, many = 0.0, 0
+                total, count = 0.0, 0
                 for k in range(first[place], first[place + 1]):
                     if good[k] != (kind == 0):
                         continue
                     value = row[columns[k]]
                     total += value
-                    many += 1
+                    count += 1
                     if value > one:
                         one, two, three = value, one, two
                     elif value > two:
                         two, three = value, two
                     elif value > three:
                         three = value
-                if many > 0:
-                    found[place, at] = one
+                if count > 0:
+                    result[place, at] = one
                     best = one
-                    if many > 1:
+                    if count > 1:
                         best += two
-                    if many > 2:
+                    if count > 2:
                         best += three
-                    found[place, at + 1] = best / min(many, 3)
-                    found[place, at + 2] = total / many
-    return found
+                    result[place, at + 1] = best / min(count, 3)
+                    result[place, at + 2] = total / count
+    return result

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.files.checked import read_array
+from rejoinder.files.paths import is_file
 from rejoinder.retrieve.retrieved_references import DIGITS, RetrievedReference
 from rejoinder.retrieve.retriever import RESPONSE, Hits
 
@@ -142,6 +144,8 @@ def reply_vectors(
         return np.zeros((0, 1), np.float32)
     pool, retriever = evaluator.pool, evaluator.retriever
     stored = pool.folder / index_name(retriever) / f"{RESPONSE}.npy"
-    if RESPONSE in retriever.keys and stored.is_file():
-        return np.array(np.load(stored, mmap_mode="r", allow_pickle=False)[rows], np.float32)
-    return None if evaluator.encode is None else evaluator.encode(texts)
+    if RESPONSE in retriever.keys and is_file(stored):
+        shape = (pool.size, None)
+        found = read_array(stored, dtype=("float16", "float32"), shape=shape, mmap=True)
+        return np.array(found[rows], np.float32)
+    return None if evaluator.encode is None else evaluator.vectors(texts)

@@ -7,7 +7,6 @@ that may give different numbers have different signatures.
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import msgspec
 
 from rejoinder.errors import DataError, UsageError
 from rejoinder.files.checked import inside, read_bytes, read_json
+from rejoinder.files.output import open_output
 from rejoinder.files.paths import file_digest, is_file, is_folder
 from rejoinder.text.languages import language
 from rejoinder.version import __version__
@@ -95,9 +95,8 @@ def write_manifest(folder: Path, manifest: Manifest) -> Manifest:
     }
     manifest = msgspec.structs.replace(manifest, parts=parts)
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
-    beside = folder / f".{MANIFEST}"
-    beside.write_bytes(text + b"\n")
-    os.replace(beside, folder / MANIFEST)
+    with open_output(folder / MANIFEST) as stream:
+        stream.write(text + b"\n")
     return manifest
 
 

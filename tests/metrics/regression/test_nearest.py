@@ -215,3 +215,12 @@ def test_a_language_applies_to_nested_metrics() -> None:
     (metric,) = make_metrics("ws(d2=bleu)", language="ja").item_metrics
     assert metric.signature().count("tok:ja-mecab") == 2
     assert not score_with([item], metric).unscored
+
+
+def test_many_references_to_one_item_take_little_memory() -> None:
+    """Replies are compared with references, not references with one another."""
+    references = [Reference(f"a b c{i} d{i % 7}") for i in range(20_000)]
+    item = Item("1", "a b c7 x", references=references)
+    (metric,) = make_metrics(f"am(d={WER})").item_metrics
+    # of 4 words one differs from "a b c7 d0", and two from most others
+    assert score_with([item], metric).values == pytest.approx([(0.75 + 0.5 + 0.5) / 3])

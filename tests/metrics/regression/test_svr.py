@@ -14,9 +14,12 @@ from sklearn.svm import SVR
 import rejoinder
 from rejoinder.errors import UsageError
 from rejoinder.items import Item, Reference
-from rejoinder.kernels.svr import estimate
+from rejoinder.kernels.svr import svr_predict
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.metric import make_metric
+from rejoinder.metrics.metric_set import make_metrics
+from rejoinder.metrics.regression.svr import Svr
+from scoring import score_with
 
 WER = "wer(tok=whitespace)"
 ALONE = f"svr(d={WER},share=never)"
@@ -124,7 +127,7 @@ def test_the_kernel_reaches_the_optimum(n: int, seed: int, c: float, epsilon: fl
     rows, asked = np.arange(n), np.arange(n, n + 2)
     apart = ((features[:, None] - features[None, :n]) ** 2).sum(axis=-1)
     none, zero = np.zeros(0, np.int64), np.zeros(0)
-    found = estimate(
+    found = svr_predict(
         features[None], apart, rows, rows, none, zero, target, asked, c, epsilon, 0.5, 1e-8
     )
     model = SVR(C=c, epsilon=epsilon, gamma=0.5, tol=1e-8).fit(features[:n], target)
@@ -210,7 +213,23 @@ def test_a_regression_that_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None
     def nothing(*arguments: object) -> np.ndarray:
         return np.array([np.nan])
 
-    monkeypatch.setattr("rejoinder.kernels.svr.estimate", nothing)
+    monkeypatch.setattr("rejoinder.kernels.svr.svr_predict", nothing)
     known = scored(("a b", 1.0), ("c d", -1.0), ("a d", 0.0))
     with pytest.raises(UsageError, match="use a smaller c"):
         one(ALONE, "x", known)
+
+
+def test_contexts_with_too_many_references_are_unscored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Svr, "max_references", 4)
+    items = [
+        Item(
+            f"{count}",
+            "a b",
+            context_id=str(count),
+            references=[Reference(f"a b c{i}", weight=i / 5 - 0.5) for i in range(count)],
+        )
+        for count in (4, 5)
+    ]
+    (metric,) = make_metrics("svr").item_metrics
+    found = score_with(items, metric)
+    assert found.unscored == {"5": "more than 4 references in the context"}

@@ -26,11 +26,11 @@ class Own:
     def estimate(self, context: Context, columns: Ints, weight: Floats, asked: Ints) -> Floats:
         """Return the scores of the texts ``asked``, given references that can all be compared, and
         their weights."""
-        from rejoinder.kernels.svr import estimate
+        from rejoinder.kernels.svr import svr_predict
 
         change = context.multiplicity - np.bincount(columns, minlength=context.references)
         changed = np.flatnonzero(change)
-        found = estimate(
+        found = svr_predict(
             context.filled,
             context.squared_distances,
             columns,

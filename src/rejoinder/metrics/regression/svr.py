@@ -22,7 +22,7 @@ the set that is scored, so that a score depends on the other contexts; all items
 With a single context, ``auto`` is like ``never``.
 
 Choices: an item is unscored if one of its references has no weight, or if its context has more than
-500 distinct references, all of which would be compared with one another. Equal scores give that
+1,000 distinct references, all of which would be compared with one another. Equal scores give that
 score, and so do equal references with one score. The corpus value is the mean over items.
 
 >>> import rejoinder
@@ -51,7 +51,7 @@ from rejoinder.metrics.regression.shared import TOO_LITTLE, Shared
 TOO_FEW = f"fewer than {MIN_REFERENCES} references with a score"
 SHARE = ("auto", "never", "always")
 MAX_LEAST = 10**6
-MAX_REFERENCES = 500
+MAX_REFERENCES = 1000
 """Regressions of larger contexts would take minutes and gigabytes."""
 
 

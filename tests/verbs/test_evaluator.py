@@ -93,12 +93,12 @@ def test_expanding(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((CONTEXTS, REPLIES[:2]), "one context for each reply; got 3 contexts, 2 replies"),
-        ((CONTEXTS, REPLIES, ["a"]), "3 contexts, 3 replies, 1 references"),
-        ((CONTEXTS, "the cat"), "replies: expected a list, one for each reply; got one text"),
+        ((CONTEXTS, REPLIES[:2]), "lists of the same length; got 2 replies, 3 contexts"),
+        ((CONTEXTS, REPLIES, ["a"]), "got 3 replies, 1 references, 3 contexts"),
+        ((CONTEXTS, "the cat"), "replies: expected a list with an entry for each reply"),
         (([], []), "there are no replies"),
         (([[1]], ["a"]), r"reply 0: context\[0\]: expected text, got a whole number"),
-        (([None], ["a"]), "reply 0: context: expected a list, got null"),
+        (([5], ["a"]), "reply 0: context: expected a list, got a whole number"),
         ((["a"], [None]), "reply 0: response: expected text, got null"),
         ((["a"], ["a"], None, "distinct"), "distinct scores sets of replies"),
         ((["a"], ["a"], None, "rubr"), "did you mean 'ruber'"),

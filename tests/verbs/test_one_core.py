@@ -162,7 +162,7 @@ def sample() -> tuple[list[str], Call]:
 def contexts() -> tuple[list[str], Call]:
     return [
         "contexts",
-        "pairs.parquet",
+        "logs.parquet",
         "--split",
         "train",
         "-n",

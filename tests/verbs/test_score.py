@@ -128,7 +128,7 @@ def test_a_result_shows_itself_in_a_notebook() -> None:
     result = rejoinder.score(
         replies=REPLIES, references=REFERENCES, metrics=["bleu(n=2)", "rouge-l"]
     )
-    assert "<th>bleu(n=2)</th>" in result._repr_html_()
+    assert ">bleu(n=2)</th>" in result._repr_html_()
     items = rejoinder.load([{"id": "<b>", "response": "a"}, {"id": "2", "response": "a"}])
     assert "&lt;b&gt;" in items._repr_html_()
 

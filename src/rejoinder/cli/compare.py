@@ -107,32 +107,19 @@ def compare(
     if json:
         print_json(result)
     else:
-        _print(result, resamples)
+        _print(result)
     if baseline is not None:
         result.fail_if_worse()
 
 
-def _print(result: CompareResult, resamples: int) -> None:
-    from rejoinder.reporting.tables import pairs_table, ranking_table
+def _print(result: CompareResult) -> None:
+    from rejoinder.reporting.tables import pairs_table, ranking_notes, ranking_table
 
     for ranking in result:
         show(ranking_table(ranking.by, ranking))
         show(pairs_table(ranking))
-        if ranking.left_out:
-            say(
-                f"{ranking.by}: {ranking.left_out:,} contexts left out, because not every system"
-                " has a score there"
-            )
-        if ranking.min_resamples is not None:
-            say(
-                f"{ranking.by}: with {len(ranking.pairs):,} pairs no difference can be significant"
-                f" at {resamples:,} resamples; use --resamples {ranking.min_resamples}"
-            )
-        if ranking.neighbours_only:
-            say(
-                f"{ranking.by}: {len(ranking.systems):,} systems are too many to test all pairs:"
-                " only neighbours in the ranking were tested"
-            )
+        for note in ranking_notes(ranking):
+            say(f"{ranking.by}: {note}")
     for name, reason in result.refused.items():
         say(f"{name}: not compared: {reason}")
     for ranking in result:

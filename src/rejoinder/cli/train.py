@@ -11,6 +11,7 @@ from rejoinder.cli.monitor import TerminalMonitor
 from rejoinder.cli.options import (
     SEED,
     JsonOption,
+    LanguageOption,
     PairsArgument,
     flag,
     output_file,
@@ -69,12 +70,7 @@ def vectors(
     lower: Annotated[
         bool, typer.Option("--lower/--no-lower", help="Convert the texts to lower case.")
     ] = True,
-    language: Annotated[
-        str,
-        typer.Option(
-            "--language", "-l", metavar="xx", help="Language of the texts, such as en or ja."
-        ),
-    ] = "en",
+    language: LanguageOption = None,
     x_max: Annotated[
         float,
         typer.Option(

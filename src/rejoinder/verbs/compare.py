@@ -123,6 +123,11 @@ class CompareResult(TableResult, Sequence[Ranking]):
             **self.safeguards.to_dict(),
         }
 
+    def _repr_html_(self) -> str:
+        from rejoinder.reporting.html import ranking_html
+
+        return "".join(ranking_html(ranking) for ranking in self)
+
     def plot(self, metric: str | None = None) -> Svg:
         """Draw the systems with their intervals, by one metric (the first by default)."""
         from rejoinder.reporting.plots import ranking_svg

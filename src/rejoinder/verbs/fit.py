@@ -13,7 +13,8 @@ import msgspec
 from rejoinder.errors import DataError, UsageError, missing_extra
 from rejoinder.files.jsonl import write_jsonl
 from rejoinder.files.output import open_output
-from rejoinder.inputs.items import as_items, is_dataset
+from rejoinder.inputs.convert import is_dataset
+from rejoinder.inputs.items import as_items
 from rejoinder.verbs.evaluator import Evaluator
 from rejoinder.verbs.monitor import SILENT, Monitor
 

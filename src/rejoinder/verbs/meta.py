@@ -117,6 +117,11 @@ class MetaResult(TableResult, MetaEvaluation):
             "after": None if found.after is None else _review_to_dict(found.after),
         }
 
+    def _repr_html_(self) -> str:
+        from rejoinder.reporting.html import correlations_html
+
+        return correlations_html(self)
+
     def plot(self) -> Svg:
         """Draw the correlations with their intervals; the curves if they were asked for."""
         if self.curves:

@@ -93,6 +93,7 @@ def report(
         "--metric": metric,
         "--items": None if max_items == MAX_ITEMS else str(max_items),
         "--curve": curve_path,
+        "--columns": _columns_text(columns),
         "--language": language,
         "--resamples": None if resamples == RESAMPLES else str(resamples),
         "--seed": str(seed),
@@ -102,28 +103,28 @@ def report(
         step("reading")
         curves = {} if curve_path is None else _curves(curve_path)
         replies = list(read_items(ItemFile(items_path, columns, monitor.message)))
-        material = load_report_data(
+        data = load_report_data(
             replies,
             read_scores(scores_path),
             metric=metric,
             items_name=items_path,
             scores_name=scores_path,
         )
-        evaluated = None if folder is None else _evaluated(folder, replies, monitor)
-        code = language or (evaluated.language if evaluated else None) or "en"
+        info = None if folder is None else _evaluator_info(folder, replies, monitor)
+        code = language or (info.language if info else None) or "en"
         tokenizer = TOKENIZERS.make(find_language(code).tokenizer)
-        systems = material.systems
+        systems = data.systems
         many = f"{len(systems):,} systems" if len(systems) > 1 else systems[0]
-        made = Provenance(
+        provenance = Provenance(
             title or f"Replies of {many}",
             _command([items_path, scores_path], options),
             [(name, _digest(name)) for name in files],
         )
         settings = MetaSettings(resamples, seed)
         with naming(items_path):
-            found = analyse(material, settings, evaluated=evaluated, curves=curves, step=step)
+            analysis = analyse(data, settings, evaluator=info, curves=curves, step=step)
         step("writing the page")
-        page = render(found, made, tokenizer, max_items=max_items)
+        page = render(analysis, provenance, tokenizer, max_items=max_items)
         if target is not None:
             with open_output(target) as stream:
                 stream.write(page)
@@ -136,12 +137,24 @@ def _command(arguments: list[str], options: dict[str, str | None]) -> str:
     return shlex.join(["rejoinder", "report", *arguments, *given])
 
 
+def _columns_text(columns: Columns | None) -> str | None:
+    """Return columns as the command line takes them."""
+    if not columns:
+        return None
+    pairs = [
+        (f, n)
+        for f, names in columns.items()
+        for n in ([names] if isinstance(names, str) else names)
+    ]
+    return ",".join(f"{field}={name}" for field, name in pairs)
+
+
 def _digest(name: str) -> str:
     """Return the digest of a file; a stream can't be read again."""
     return "a stream" if JsonLines(name).once else f"sha256 {file_digest(Path(name)).hex()}"
 
 
-def _evaluated(folder: str, replies: list[Item], monitor: Monitor) -> EvaluatorInfo:
+def _evaluator_info(folder: str, replies: list[Item], monitor: Monitor) -> EvaluatorInfo:
     """Return what is known about the evaluator and these contexts."""
     from rejoinder.evaluator import open_evaluator
     from rejoinder.reporting.page.analysis import EvaluatorInfo

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 import msgspec
@@ -16,8 +15,6 @@ import msgspec
 from rejoinder.inputs.frames import make_frame
 
 Columns = dict[str, list[Any]]
-MAX_HTML_ROWS = 30
-"""Rows that a notebook shows."""
 
 
 class Result(ABC):
@@ -91,22 +88,20 @@ def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def html_table(columns: Columns) -> str:
     """Return columns as an HTML table; a single row is shown as names and values."""
+    from rejoinder.reporting.html import table_html
+
     rows = list(zip(*columns.values(), strict=True))
     if len(rows) == 1:
-        body = "".join(
-            f"<tr><th style='text-align:left'>{escape(str(name))}</th><td>{_cell(value)}</td></tr>"
-            for name, value in zip(columns, rows[0], strict=True)
-        )
-        return f"<table>{body}</table>"
-    head = "".join(f"<th>{escape(str(name))}</th>" for name in columns)
-    shown = rows[:MAX_HTML_ROWS]
-    body = "".join(f"<tr>{''.join(f'<td>{_cell(v)}</td>' for v in row)}</tr>" for row in shown)
-    hidden = len(rows) - len(shown)
-    more = f"<p>and {hidden:,} more rows</p>" if hidden else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        return table_html(["", ""], zip(columns, map(_cell, rows[0]), strict=True))
+    numeric = [
+        place
+        for place, column in enumerate(columns.values())
+        if any(isinstance(value, (int, float)) for value in column)
+    ]
+    return table_html(list(columns), [list(map(_cell, row)) for row in rows], right=numeric)
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.4g}" if isinstance(value, float) else escape(str(value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

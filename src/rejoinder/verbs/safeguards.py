@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rejoinder.evaluator.expansion import Expansion
     from rejoinder.items import Item
     from rejoinder.metrics.metric_set import MetricSet
-    from rejoinder.metrics.scoring_context import BatchScores
+    from rejoinder.metrics.batch_scores import BatchScores
 
 TRAINING_DATA = "in its training or validation data"
 

@@ -77,7 +77,7 @@ def vectors(
     epochs: int | None = None,
     tok: str | None = None,
     lower: bool = True,
-    language: str = "en",
+    language: str | None = None,
     x_max: float = 10.0,
     buckets: int = 200_000,
     seed: int = 0,
@@ -99,7 +99,7 @@ def vectors(
         window=window,
         min_count=min_count,
         epochs=epochs,
-        tok=tok or find_language(language).tokenizer,
+        tok=tok or find_language(language or "en").tokenizer,
         lower=lower,
         seed=seed,
         x_max=x_max,
@@ -112,7 +112,13 @@ def vectors(
         read = read_corpus(names, settings, advance)
     with monitor.pieces(method) as advance:
         report = train_vectors(
-            read, target, settings, inputs=names, threads=threads or cores(), on_progress=advance
+            read,
+            target,
+            settings,
+            inputs=names,
+            threads=threads or cores(),
+            languages=() if language is None else [language],
+            on_progress=advance,
         )
     return VectorsResult(target, report)
 

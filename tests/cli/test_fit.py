@@ -1,4 +1,4 @@
-"""``rejoinder fit`` as a user starts it: from logs to scores, killed, interrupted, misused."""
+"""``rejoinder fit`` on the command line: from logs to scores, killed, interrupted, misused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_from_logs_to_scores(run: Run, tmp_path: Path) -> None:
-    """The whole way, with the figures that the default blend needs."""
+    """With the ranges that the recommended metric needs."""
     rows = [each for each in dialogues(50, 1) if each["context"]]
     lines = [" __eou__ ".join([*r["context"], r["utterance"], r["response"]]) for r in rows]
     (tmp_path / "log.txt").write_text("".join(f"{line} __eou__\n" for line in lines))
@@ -44,7 +44,8 @@ def test_from_logs_to_scores(run: Run, tmp_path: Path) -> None:
     (tmp_path / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
     done = run(
         "fit", "log.txt", "--format", "dailydialog", "--preset", "tiny", "--seed", "1",
-        "--set", "validation.max_contexts=8", "--exclude", "items.jsonl", "--json", "-o", "evaluator/",
+        "--set", "validation.max_contexts=8", "--exclude", "items.jsonl", "--json",
+        "-o", "evaluator/",
         env=ONE_THREAD,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
@@ -53,7 +54,7 @@ def test_from_logs_to_scores(run: Run, tmp_path: Path) -> None:
     assert manifest["seed"] == 1
     assert {"unreferenced", "vbleu", "expanded(d=sentence-cosine)"} <= set(manifest["ranges"])
     assert b"training: unreferenced" in done.stderr
-    # dialogues of three turns: nobody answered anything twice
+    # dialogues of three turns: no utterance has several responses
     assert b"note: there is no rater" in done.stderr
     assert manifest["data"]["leaks"] == {"exact": 0, "near": 0}
     metrics = ["vbleu", "vbertscore", "unreferenced", "ruber"]
@@ -68,9 +69,9 @@ def test_from_logs_to_scores(run: Run, tmp_path: Path) -> None:
     assert all(0 <= score["value"] <= 1 for score in scores if "ruber" in score["metric"])
 
 
-def test_killed_and_interrupted(tmp_path: Path) -> None:
-    """Killed while the rater learns, interrupted while the scorer does; in the end, the same bytes
-    as without. fastText, too: other processes hash words otherwise."""
+def test_a_killed_and_interrupted_fit_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Killed while the rater is trained, interrupted while the scorer is. With fastText, whose word
+    hashes differ between processes."""
     pairs = write(tmp_path / "pairs.parquet", dialogues(40))
     changes = ["rater.training.steps=300", "unreferenced.training.steps=300",
                "vectors.method=fasttext", "vectors.buckets=500"]  # fmt: skip
@@ -78,7 +79,7 @@ def test_killed_and_interrupted(tmp_path: Path) -> None:
     arguments += [part for change in changes for part in ("--set", change)]
 
     def stop(part: bytes, kind: signal.Signals) -> int:
-        """Start it, and end it at the first step of a training."""
+        """Start it, and end it at the first training step of a part."""
         process = subprocess.Popen(
             [*COMMAND, *arguments, "-o", "ended"],
             stderr=subprocess.PIPE, cwd=tmp_path, env={**os.environ, **ONE_THREAD},
@@ -101,14 +102,14 @@ def test_killed_and_interrupted(tmp_path: Path) -> None:
         ".ended.work", "pairs.parquet", "whole",
     ]  # fmt: skip
     (stage,) = (tmp_path / ".ended.work").glob("unreferenced-*")
-    assert (stage / "training" / "state.safetensors").is_file()
+    assert (stage / "checkpoints" / "state.safetensors").is_file()
     assert main([*arguments, "-o", str(tmp_path / "ended")]) == 0
     assert contents(tmp_path / "ended") == contents(tmp_path / "whole")
     assert not (tmp_path / ".ended.work").exists()
 
 
-def test_two_processes(tmp_path: Path) -> None:
-    """With torchrun the first process writes and reports; both learn."""
+def test_two_processes_train_together(tmp_path: Path) -> None:
+    """With torchrun, the main process writes and reports."""
     pairs = write(tmp_path / "pairs.parquet", dialogues(30))
     program = tmp_path / "program.py"
     program.write_text("from rejoinder.cli.main import main\nmain()\n")
@@ -132,15 +133,19 @@ def test_two_processes(tmp_path: Path) -> None:
     ("arguments", "code", "message"),
     [
         (["no.parquet"], 2, "no.parquet: there is no such file"),
-        (["log.txt"], 2, "say which --format"),
+        (["log.txt"], 2, "give its --format"),
         (["-", "--format", "chat"], 2, "give files, not stdin"),
         (["log.txt", "-f", "dailydialog"], 3, "log.txt"),
         (["bad.parquet"], 3, "bad.parquet: "),
         (["few.parquet"], 3, "too few"),
-        (["log.tsv", "-f", "tsv"], 3, "log.tsv: no pair of utterance and response is left"),
-        (["few.parquet", "--set", "rater.inputs=vectors(sif_a=0)"], 2, "sif_a=0.0 is no share"),
+        (["log.tsv", "-f", "tsv"], 3, "log.tsv: "),
         (
-            ["few.parquet", "--set", "rater.inputs=vectors(char_ngram_buckets=a)"],
+            ["few.parquet", "--set", "rater.input=vectors(sif_a=0)"],
+            2,
+            "sif_a=0.0 is not a relative frequency",
+        ),
+        (
+            ["few.parquet", "--set", "rater.input=vectors(char_ngram_buckets=a)"],
             2,
             "char_ngram_buckets=a is not a",
         ),
@@ -150,7 +155,7 @@ def test_two_processes(tmp_path: Path) -> None:
         (["few.parquet", "--exclude", "none.jsonl"], 2, "none.jsonl: there is no such file"),
     ],
 )
-def test_what_is_wrong_is_one_line(
+def test_wrong_arguments_and_data_are_one_line(
     tmp_path: Path,
     arguments: list[str],
     code: int,
@@ -167,6 +172,7 @@ def test_what_is_wrong_is_one_line(
     assert main(["fit", *arguments, *preset, "-o", "evaluator"]) == code
     assert message in capfd.readouterr().err
     assert not (tmp_path / "evaluator").exists()
+    assert not list(tmp_path.glob(".*")), "no hidden folder is left"
 
 
 def test_arguments_are_checked_before_torch_is_loaded() -> None:

@@ -1,4 +1,4 @@
-"""A small evaluator that is fitted once."""
+"""A small evaluator, fitted once per session."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from fitting.toy import QUICK, dialogues, write
-from rejoinder.fitting.fit import Fitted, fit
+from rejoinder.fitting.fit import FitResult, fit
 from rejoinder.fitting.settings import read_settings
 
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
-    """The same sums in the same order, also beside other tests."""
+    """Sums depend on the number of threads."""
     torch.set_num_threads(1)
 
 
@@ -24,7 +24,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def fitted(pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Fitted:
+def fitted(pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> FitResult:
     output = tmp_path_factory.mktemp("fitted") / "evaluator"
     made = fit([str(pairs)], output, read_settings("tiny", "en", seed=3, overrides=QUICK))
     assert made is not None

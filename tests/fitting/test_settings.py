@@ -1,4 +1,4 @@
-"""Presets and changes: read, laid over one another, and complained about all at once."""
+"""Presets and overrides: merged, and all problems reported at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rejoinder.spec import parse
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("language", ["en", "ja", "zh", "de"])
-def test_every_preset_is_ready_for_every_language(preset: str, language: str) -> None:
+def test_every_preset_works_for_every_language(preset: str, language: str) -> None:
     settings = read_settings(preset, language, seed=5)
     assert settings.preset == preset
     assert settings.rater.settings.training.seed == 5
@@ -33,15 +33,21 @@ def test_every_preset_is_ready_for_every_language(preset: str, language: str) ->
 def test_small_reads_sentence_vectors_in_english_and_word_vectors_elsewhere() -> None:
     english, japanese = (read_settings("small", code) for code in ("en", "ja"))
     assert english.vectors is None
-    assert str(english.unreferenced.inputs) == (
+    assert str(english.unreferenced.input) == (
         "vectors(model=minilm,question_feature=true,extra_layer=3,concat_turns=false)"
     )
     assert japanese.vectors is not None
     assert japanese.vectors.method == "fasttext"
-    assert str(japanese.unreferenced.inputs) == "vectors(sif_a=0.0001,char_ngram_buckets=2048)"
-    assert (english.unreferenced.settings.networks, english.rater.settings.networks) == (3, 3)
-    # what the language does not change stays
-    assert (english.unreferenced.settings.closeness, japanese.unreferenced.settings.closeness) == (
+    assert str(japanese.unreferenced.input) == "vectors(sif_a=0.0001,char_ngram_buckets=2048)"
+    assert (english.unreferenced.settings.ensemble_size, english.rater.settings.ensemble_size) == (
+        3,
+        3,
+    )
+    # all other settings are the same
+    assert (
+        english.unreferenced.settings.cosine_weight,
+        japanese.unreferenced.settings.cosine_weight,
+    ) == (
         0.5,
         0.0,
     )
@@ -58,7 +64,7 @@ def test_small_reads_sentence_vectors_in_english_and_word_vectors_elsewhere() ->
 
 def test_medium_is_small_with_another_encoder() -> None:
     small, medium = (read_settings(preset, "en").to_dict() for preset in ("small", "medium"))
-    for part, key in (("retrieval", "by"), ("rater", "form"), ("unreferenced", "form")):
+    for part, key in (("retrieval", "by"), ("rater", "input"), ("unreferenced", "input")):
         assert "mpnet.bf16" in medium[part].pop(key)
         del small[part][key]
     assert (small.pop("preset"), medium.pop("preset")) == ("small", "medium")
@@ -67,106 +73,115 @@ def test_medium_is_small_with_another_encoder() -> None:
     assert medium == small | {"preset": "medium"}
 
 
-def test_a_file_says_only_what_is_different_from_its_base(tmp_path: Path) -> None:
+def test_a_file_contains_only_differences_from_its_base(tmp_path: Path) -> None:
     mine = tmp_path / "mine.toml"
     mine.write_text(
         "base = 'medium'\n[retrieval]\nk = 7\n[languages.ja.retrieval]\nk = 8\n"
-        "[rater]\nform = 'vectors'\n[languages.en.unreferenced]\nnetworks = 1\n"
+        "[rater]\ninput = 'vectors'\n[languages.en.unreferenced]\nensemble_size = 1\n"
         "[languages.ja.vectors]\nepochs = 1\n[languages.en.vectors]\nmethod = 'glove'\n"
     )
     english, japanese = (read_settings(str(mine), code) for code in ("en", "ja"))
     assert (english.preset, english.retrieval.k, japanese.retrieval.k) == ("mine", 7, 8)
     medium = read_settings("medium", "en")
     assert english.retrieval.by == medium.retrieval.by
-    # also where the base says more of a language
-    assert str(english.rater.inputs) == "vectors" != str(medium.rater.inputs)
+    # also where the base has settings for the language
+    assert str(english.rater.input) == "vectors" != str(medium.rater.input)
     assert japanese.vectors is not None
     assert (japanese.vectors.method, japanese.vectors.epochs) == ("fasttext", 1)
-    assert (english.unreferenced.settings.networks, english.rater.settings.networks) == (1, 3)
+    assert (english.unreferenced.settings.ensemble_size, english.rater.settings.ensemble_size) == (
+        1,
+        3,
+    )
 
     mine.write_text("base = 'smal'\n")
     with pytest.raises(UsageError, match="base 'smal': did you mean 'small'"):
         read_settings(str(mine), "en")
 
 
-def test_paper_has_the_dimensions_of_the_paper() -> None:
+def test_paper_has_the_sizes_of_the_paper() -> None:
     """Tsuta et al. 2023, § 5.3 and 5.4."""
     paper = read_settings("paper", "ja")
-    assert dict(paper.rater.inputs.params) == {"pieces": 16000, "embedding": 512, "hidden": 512}
+    assert dict(paper.rater.input.params) == {
+        "vocab_size": 16000, "embedding_size": 512, "hidden_size": 512,
+    }  # fmt: skip
     rater = paper.rater.settings
     assert (rater.hidden_size, rater.num_layers, rater.batch_size) == (1024, 5, 1000)
     training = rater.training
-    assert (training.epochs, training.rate, training.optimizer) == (15, 1e-3, "adam")
-    assert (training.schedule, training.warmup, training.clip) == ("constant", 0.0, None)
+    assert (training.epochs, training.learning_rate, training.optimizer) == (15, 1e-3, "adam")
+    assert (training.lr_schedule, training.warmup_ratio, training.max_grad_norm) == (
+        "constant",
+        0.0,
+        None,
+    )
     assert (paper.retrieval.k, paper.retrieval.parrot) == (15, True)
 
 
-def test_changes() -> None:
-    changes = [
+def test_overrides_replace_settings() -> None:
+    overrides = [
         "retrieval.k=7",
         "rater.training.steps=30",
-        "unreferenced.inputs=gru(pieces=500)",
+        "unreferenced.input=gru(vocab_size=500)",
         'unreferenced.hard_negatives=["parrot"]',
         "data.max_pairs=none",
         "unreferenced.training.max_grad_norm=none",
     ]
-    settings = read_settings("tiny", "en", overrides=changes)
+    settings = read_settings("tiny", "en", overrides=overrides)
     assert settings.retrieval.k == 7
-    # steps take the place of the preset's epochs
+    # steps replace the epochs of the preset
     assert settings.rater.settings.training.steps == 30
     assert settings.rater.settings.training.epochs is None
-    assert str(settings.unreferenced.inputs) == "gru(pieces=500)"
-    assert settings.unreferenced.settings.hard == ("parrot",)
+    assert str(settings.unreferenced.input) == "gru(vocab_size=500)"
+    assert settings.unreferenced.settings.hard_negatives == ("parrot",)
     assert settings.data.max_pairs is None
-    assert settings.unreferenced.settings.training.clip is None
+    assert settings.unreferenced.settings.training.max_grad_norm is None
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
-    changes = [
+def test_all_problems_are_reported_at_once() -> None:
+    overrides = [
         "retrieval.kk=3", "rater.training.steps=many", "data.validation_share=1.5", "extra.key=1",
-        "unreferenced.inputs=gruu", "nonsense", "rater.context_turns=0", "retrieval.by=bm25(",
+        "unreferenced.input=gruu", "nonsense", "rater.context_turns=0", "retrieval.by=bm25(",
         "unreferenced.loss=hinge", "data=3.x=1",
     ]  # fmt: skip
     with pytest.raises(UsageError) as caught:
-        read_settings("tiny", "en", overrides=changes)
-    said = "\n".join(caught.value.messages)
+        read_settings("tiny", "en", overrides=overrides)
+    messages = "\n".join(caught.value.messages)
     for word in (
-        "'kk'", "steps: expected a whole number", "held_out is a share", "[extra]",
-        "unknown form 'gruu': did you mean 'gru'?", "--set nonsense", "turns must be above 0",
-        "unknown loss 'hinge'", "--set data=3.x=1",
+        "'kk'", "steps: expected a whole number", "validation_share must be between", "[extra]",
+        "unknown input 'gruu': did you mean 'gru'?", "--set nonsense",
+        "context_turns must be above 0", "unknown loss 'hinge'", "--set data=3.x=1",
     ):  # fmt: skip
-        assert word in said, word
+        assert word in messages, word
     with pytest.raises(UsageError, match=r"retrieval.*expected"):
         read_settings("tiny", "en", overrides=["retrieval.by=bm25("])
 
 
-def test_presets_of_ones_own(tmp_path: Path) -> None:
+def test_preset_files(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown preset 'smal': did you mean 'small'"):
         read_settings("smal", "en")
     path = tmp_path / "mine.toml"
     with pytest.raises(UsageError, match="cannot be read"):
         read_settings(str(path), "en")
     path.write_text("[data\n")
-    with pytest.raises(UsageError, match="no TOML"):
+    with pytest.raises(UsageError, match="not valid TOML"):
         read_settings(str(path), "en")
     path.write_text('rater = 3\n[retrieval]\nby = "bm25"\n')
     with pytest.raises(UsageError, match=r"section \[rater\] is missing"):
         read_settings(str(path), "en")
-    part = 'form = "gru"\ntraining = {steps = 3}\n'
+    part = 'input = "gru"\ntraining = {steps = 3}\n'
     path.write_text(f'[retrieval]\nby = "bm25"\n[rater]\n{part}[unreferenced]\n{part}')
     settings = read_settings(str(path), "en")
     assert settings.preset == "mine"
     assert not settings.needs_vectors
 
 
-def test_word_vectors_must_be_described_where_they_are_read() -> None:
+def test_word_vectors_need_settings_if_they_are_used() -> None:
     with pytest.raises(UsageError, match=r"no section \[vectors\]"):
         read_settings("small", "en", overrides=["retrieval.by=vectors"])
     known = read_settings("small", "en", overrides=["retrieval.by=vectors(vectors=minilm)"])
     assert not known.needs_vectors
 
 
-def test_reading_settings_needs_no_torch() -> None:
+def test_settings_are_read_without_torch() -> None:
     import subprocess
 
     code = (

@@ -1,4 +1,4 @@
-"""Stages: done once, done again after a failure, apart from those of other settings."""
+"""Stages: run once, continued after a failure, one folder per settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from rejoinder.fitting.stages import DONE, run_stage, write_json
 
 
-def test_a_stage_is_done_once(tmp_path: Path) -> None:
+def test_a_stage_is_run_once(tmp_path: Path) -> None:
     done: list[Path] = []
 
     def make(folder: Path) -> None:
@@ -22,10 +22,10 @@ def test_a_stage_is_done_once(tmp_path: Path) -> None:
     other = run_stage(tmp_path, "pool", {"k": 2}, make)
     assert one == again != other
     assert done == [one.folder, other.folder]
-    assert one.read("result") == {"n": 1}
+    assert one.result == {"n": 1}
 
 
-def test_a_stage_that_failed_is_gone_on_with(tmp_path: Path) -> None:
+def test_a_failed_stage_is_continued(tmp_path: Path) -> None:
     def fail(folder: Path) -> None:
         (folder / "half").write_text("1")
         raise KeyboardInterrupt
@@ -37,7 +37,7 @@ def test_a_stage_that_failed_is_gone_on_with(tmp_path: Path) -> None:
     assert found == ["1"]
 
 
-def test_other_processes_wait_for_the_first(
+def test_other_processes_wait_for_the_main_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
@@ -50,9 +50,9 @@ def test_other_processes_wait_for_the_first(
     assert run_stage(tmp_path, "pool", 1, lambda folder: made.append("second")) == first
     assert (first.folder / DONE).exists()
     assert made == []
-    # a stage that all have their share of
+    # a stage in which all processes take part
     (first.folder / DONE).unlink()
     later = threading.Timer(0.3, (first.folder / DONE).touch)
     later.start()
-    run_stage(tmp_path, "pool", 1, lambda folder: made.append("second"), together=True)
+    run_stage(tmp_path, "pool", 1, lambda folder: made.append("second"), all_processes=True)
     assert made == ["second"]

@@ -1,4 +1,4 @@
-"""Dialogues that an evaluator can learn from in a second: everybody keeps to the topic."""
+"""Dialogues that an evaluator learns in a second: all turns of a dialogue are on one topic."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ QUICK = [
     "unreferenced.training.epochs=12",
     'validation.ranges=["unreferenced","vbleu"]',
 ]
-"""Changes of the preset ``tiny`` for these dialogues."""
+"""Overrides of the preset ``tiny`` for these dialogues."""
 
 Row = dict[str, Any]
 
 
 def dialogues(count: int = 60, replies: int = 3, seed: int = 1) -> list[Row]:
-    """Pairs of dialogues: an utterance with several replies, then one more turn after the last."""
+    """Return pairs: an utterance with several replies, then one more turn after the last reply."""
     rng = np.random.default_rng(seed)
     rows: list[Row] = []
     for number in range(count):
@@ -59,7 +59,7 @@ def row(dialogue: str, context: list[str], utterance: str, response: str, uid: s
 
 def write(path: Path, rows: list[Row]) -> Path:
     table = pa.Table.from_pylist(rows)
-    if "context" in table.column_names:  # Arrow can't tell what empty lists are lists of
+    if "context" in table.column_names:  # Arrow does not know the type of empty lists
         turns = table.column("context").cast(pa.list_(pa.string()))
         table = table.set_column(table.column_names.index("context"), "context", turns)
     pq.write_table(table, path)

@@ -263,7 +263,7 @@ def test_wrong_settings_are_told_all_at_once() -> None:
 def test_a_missing_classifier_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     identify.classifier.cache_clear()
     monkeypatch.setitem(sys.modules, "pycld2", None)
-    with pytest.raises(MissingExtra, match=re.escape("pip install pycld2")):
+    with pytest.raises(MissingExtra, match=re.escape("pip install 'rejoinder[logs]'")):
         Cleaning.for_language("en").apply(posts(["hello there"]))
     assert clean(["hello there"], Cleaning.for_language("en", classifier=False))[0][2] is None
     identify.classifier.cache_clear()

@@ -52,7 +52,7 @@ def scanned(
         np.save(folder / f"{key}.npy", vectors)
     index = DenseIndex(Fake(keys), folder, len(pool[0]))  # type: ignore[arg-type]
     asked = EncodedQueries(dict(zip(keys, queries, strict=True)), np.arange(len(queries[0])))
-    best = Best.none(len(asked), k, distinct=options.get("groups") is not None)
+    best = Best.empty(len(asked), k, distinct=options.get("groups") is not None)
     index.scan(asked, range(len(pool[0])), best, SearchOptions(**options))
     return best
 
@@ -124,7 +124,7 @@ def test_small_integers_where_nearly_everything_ties(data: Any, ranked: Any, lis
     )
     queries = np.array(data.draw(st.lists(st.tuples(small, small, small), min_size=1)), np.float32)
     holds = np.array(data.draw(st.lists(st.integers(0, 5), min_size=rows, max_size=rows)), np.int64)
-    best = Best.none(len(queries), k, distinct=True)
+    best = Best.empty(len(queries), k, distinct=True)
     skip = ~pool.any(axis=1)
     with Threads() as threads:
         offer(threads, best, [queries @ pool.T], [queries], [pool], 0, skip, holds)

@@ -62,7 +62,7 @@ def test_the_names_of_dstc10(tmp_path: Path) -> None:
         ),
         (
             ['{"context_id": "a", "context": ["x"]}', '{"id": "a", "context": ["y"]}'],
-            ":2: 'a' names the context in line 1 already",
+            ":2: 'a' is the id of the context in line 1",
         ),
     ],
 )

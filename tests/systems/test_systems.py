@@ -15,7 +15,7 @@ from rejoinder.errors import UsageError
 from rejoinder.registry import SYSTEMS
 from rejoinder.retrieve.pool import Pool, open_pool
 from rejoinder.systems.controls import NOTHING_LEFT, most_frequent
-from rejoinder.systems.retrieval import NOTHING_ALIKE
+from rejoinder.systems.retrieval import NOTHING_SIMILAR
 from rejoinder.systems.system import EMPTY_TURN, NO_TURN, Replies, make_system
 
 PAIRS = [
@@ -75,7 +75,7 @@ def test_ir_response_looks_at_responses(pool: Pool, by: str) -> None:
     assert say(pool, f"ir-response(by={by})", "a garage").texts == ("Find a garage.",)
     nothing = say(pool, f"ir-status(by={by})", "a garage")
     assert nothing == Replies((), "no word of the utterance occurs in the pool")
-    assert say(pool, f"ir-response(by={by})", "umbrella") == Replies((), NOTHING_ALIKE)
+    assert say(pool, f"ir-response(by={by})", "umbrella") == Replies((), NOTHING_SIMILAR)
     # a vet? response of row 0 has it; ir-status sees only 'cat' in the utterance of row 2
     assert say(pool, f"ir-response(by={by})", "has your cat a vet").texts == ("Call a vet.",)
     assert say(pool, f"ir-status(by={by})", "has your cat a vet").texts == (
@@ -88,7 +88,7 @@ def test_leaks_are_not_said(pool: Pool) -> None:
     assert answer.texts == ("Find a garage.",)
     for system in ("ir-status", "ir-response", "c-bm25", "c-tfidf"):
         nothing = say(pool, system, "what should i do", leaks=list(range(len(PAIRS))))
-        assert nothing == Replies((), NOTHING_ALIKE)
+        assert nothing == Replies((), NOTHING_SIMILAR)
     assert say(pool, "random", "hello", leaks=list(range(len(PAIRS)))).reason == NOTHING_LEFT
     assert say(pool, "random", "hello", leaks=list(range(1, len(PAIRS)))).texts == ("Call a vet.",)
 
@@ -179,7 +179,7 @@ def test_the_seed_is_for_those_who_draw_and_set_none() -> None:
         ("c-bm25(turns=0)", "turns=0 is not from 1 to 50"),
         ("c-bm25(tok=words)", "unknown tokenizer 'words'"),
         ("ir-status(on=both)", "has no parameter 'on'"),
-        ("ir-status(by=bm25(on=both))", "on is what makes it ir-status"),
+        ("ir-status(by=bm25(on=both))", "by: on is fixed for ir-status"),
         ("ir-response(by=google)", "unknown retriever 'google'"),
         ("dull(top=0)", "top=0 is not from 1"),
         ("random(seed=-1)", "seed=-1 is not from 0"),
@@ -191,5 +191,5 @@ def test_wrong_specs(spec: str, complaint: str) -> None:
 
 
 def test_a_pool_must_be_named() -> None:
-    with pytest.raises(UsageError, match="c-bm25 replies with responses of a pool"):
+    with pytest.raises(UsageError, match="c-bm25 takes its replies from a pool"):
         make_system("c-bm25").reply([["hello"]])

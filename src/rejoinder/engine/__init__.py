@@ -1,4 +1,4 @@
-"""Engines: where the SQL and the Arrow functions of the log pipeline run."""
+"""Engines that run the SQL and the Arrow functions of the log pipeline."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["Engine", "open_engine"]
 
 
 def open_engine(spec: str, work: Path, **options: Any) -> Engine:
-    """``duckdb``, ``local[2]`` (Spark in this process) or ``spark://host:port`` (a cluster).
+    """Open ``duckdb``, ``local[2]`` (Spark in this process) or ``spark://host:port`` (a cluster).
 
-    Options (``memory``, ``threads``, ``processes``) are for DuckDB: Spark has its own settings.
+    The options ``memory``, ``threads`` and ``processes`` apply to DuckDB only.
     """
     if spec == "duckdb":
         from rejoinder.engine.duckdb import DuckDB

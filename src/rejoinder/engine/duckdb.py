@@ -1,4 +1,4 @@
-"""DuckDB, the engine for one machine: tables on disk, functions in worker processes."""
+"""The DuckDB engine for one machine: tables on disk, functions in worker processes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from rejoinder.engine.engine import Engine, Function, machine_failure, pieces
+from rejoinder.engine.engine import Engine, MapJob, machine_failure, pieces
 from rejoinder.engine.tables import conform, digest, pack, plain, regroup, unpack
 from rejoinder.engine.workers import Workers, save_job, write_part
-from rejoinder.errors import MissingExtra, ResourceError, UsageError
+from rejoinder.errors import ResourceError, UsageError, missing_extra
 from rejoinder.machine import cores
 from rejoinder.progress import Progress
 
 try:
     import duckdb
 except ImportError:
-    raise MissingExtra("DuckDB is not installed: pip install duckdb") from None
+    raise missing_extra("logs", "duckdb", task="the engine duckdb") from None
 
 MACROS = (
     "slice(a, start, n) AS list_slice(a, start, start + n - 1)",
@@ -35,14 +35,14 @@ MACROS = (
     "unix_micros(t) AS epoch_us(t)",
     "datediff(late, early) AS CAST(date_diff('day', early, late) AS INT)",
 )
-"""Functions that Spark has under these names, so that one SQL text serves both."""
+"""Functions with the names that Spark uses, so that one SQL text works on both."""
 
-BATCH = 20_000
+BATCH_ROWS = 20_000
 EMPTY = "empty.parquet"
 
 
 class DuckDB(Engine):
-    """Tables live in a database file in the work folder, so they may exceed the memory."""
+    """Tables are in a database file in the work folder, so they may exceed the memory."""
 
     def __init__(
         self,
@@ -61,10 +61,10 @@ class DuckDB(Engine):
         scratch = self.work / "duckdb"
         with contextlib.ExitStack() as undo, self._explained():
             undo.callback(super().close)
-            shutil.rmtree(scratch, ignore_errors=True)  # of a killed run: maps are kept apart
+            shutil.rmtree(scratch, ignore_errors=True)  # left by a killed run; maps are elsewhere
             scratch.mkdir()
-            # never the same file twice in a process: DuckDB would wait, without an end, until
-            # the last Python object of a failed earlier engine is gone
+            # a new file for each engine: DuckDB would wait for ever if a Python object of a failed
+            # earlier engine still referred to the same file
             self._home = Path(tempfile.mkdtemp(dir=scratch))
             self._connection = self._connected(memory, threads or cores())
             for macro in MACROS:
@@ -112,69 +112,57 @@ class DuckDB(Engine):
             shutil.rmtree(folder, ignore_errors=True)
 
     def _replace(self, name: str, query: str) -> None:
-        # the new table is made before the old one goes: the query may read it
+        # the old table is dropped last, because the query may read it
         self._connection.execute('DROP TABLE IF EXISTS "_new"')
         self._connection.execute(f'CREATE TABLE "_new" AS {query}')
         self.drop(name)
         self._connection.execute(f'ALTER TABLE "_new" RENAME TO "{name}"')
         self._kinds[name] = "TABLE"
 
-    def map(
-        self,
-        name: str,
-        source_query: str,
-        function: Function,
-        schema: pa.Schema,
-        *,
-        parallel: bool = True,
-        resume_key: str | None = None,
-        piece_rows: int | None = None,
-        on_progress: Progress | None = None,
-    ) -> None:
-        key = f"{resume_key}\n{schema.to_string()}" if parallel and resume_key else None
-        folder = self._part_folder(name, key)
+    def _map(self, job: MapJob) -> None:
+        key = job.part_key
+        folder = self._part_folder(job.name, key)
         with self._explained():
-            write_part(folder / EMPTY, iter(()), schema)  # a view needs a file, though no row
-            if parallel:
-                rows = self.scalar(f"SELECT count(*) FROM ({source_query})")
-                size, total = pieces(rows, piece_rows)
-                parts = _Parts(folder, size, total, key is not None, on_progress)
-                with self._plain_rows(source_query) as batches:
-                    self._compute(parts.missing(batches), function, schema, parts.told, total)
-                parts.sweep()
+            write_part(folder / EMPTY, iter(()), job.schema)  # a view needs at least one file
+            if job.parallel:
+                rows = self.scalar(f"SELECT count(*) FROM ({job.source_query})")
+                size, total = pieces(rows, job.piece_rows)
+                parts = _Parts(folder, size, total, key is not None, job.on_progress)
+                with self._plain_rows(job.source_query) as batches:
+                    self._compute(parts.missing(batches), job, parts.advance, total)
+                parts.remove_others()
             else:
-                with self._plain_rows(source_query) as batches:
-                    write_part(folder / "all.parquet", function(batches), schema)
-                if on_progress:
-                    on_progress(1, 1)
+                with self._plain_rows(job.source_query) as batches:
+                    write_part(folder / "all.parquet", job.function(batches), job.schema)
+                if job.on_progress:
+                    job.on_progress(1, 1)
             files = "".join(f"[{c}]" if c in "[*?" else c for c in str(folder)) + "/*.parquet"
             source = f"read_parquet({self.text(files)}, hive_partitioning = false)"
-            self.view(name, f"SELECT * FROM {source}")
+            self.view(job.name, f"SELECT * FROM {source}")
         if key is None:
-            self._folders[name] = folder
+            self._folders[job.name] = folder
 
     def _compute(
         self,
         tasks: Iterator[tuple[bytes, Path]],
-        function: Function,
-        schema: pa.Schema,
-        told: Callable[[], None],
+        job: MapJob,
+        advance: Callable[[], None],
         total: int,
     ) -> None:
         if total <= 1 or self._workers.processes == 1:  # not worth another process
             for piece, part in tasks:
-                write_part(part, function(unpack(piece)), schema)
-                told()
+                write_part(part, job.function(unpack(piece)), job.schema)
+                advance()
             return
-        job = self._home / f"job-{next(self._numbers)}"
-        save_job(job, function, schema)
-        with contextlib.closing(self._workers.run(job, tasks)) as run:
+        path = self._home / f"job-{next(self._numbers)}"
+        save_job(path, job.function, job.schema)
+        with contextlib.closing(self._workers.run(path, tasks)) as run:
             for _ in run:
-                told()
-        job.unlink()
+                advance()
+        path.unlink()
 
     def _part_folder(self, name: str, key: str | None) -> Path:
-        """The folder of a map's part files; without a key, empty and not kept."""
+        """Return the folder of a map's part files; without a key, a new one that is not kept."""
         if key is None:
             folder = self._home / f"{name}.{next(self._numbers)}"
         else:
@@ -191,13 +179,13 @@ class DuckDB(Engine):
 
     @contextlib.contextmanager
     def _rows(self, query: str) -> Iterator[pa.RecordBatchReader]:
-        # a cursor of its own, so that other queries may run while this one is read
+        # a separate cursor, so that other queries can run while this one is read
         with self._connection.cursor() as cursor:
             relation = cursor.sql(query)
             if hasattr(relation, "to_arrow_reader"):
-                reader = relation.to_arrow_reader(BATCH)
+                reader = relation.to_arrow_reader(BATCH_ROWS)
             else:  # before DuckDB 1.5
-                reader = relation.fetch_arrow_reader(BATCH)
+                reader = relation.fetch_arrow_reader(BATCH_ROWS)
             yield reader
 
     @contextlib.contextmanager
@@ -214,10 +202,10 @@ class DuckDB(Engine):
             failure = machine_failure(error, self.work)
             if failure is None:
                 raise
-            # DuckDB's own limit; through an Arrow stream, only the words are left of the error
+            # an error of DuckDB's own limit arrives through an Arrow stream as text only
             if "Out of Memory Error" in str(error) and "disk" not in str(failure):
                 failure = ResourceError(
-                    f"DuckDB needs more memory than the {self._memory} it may use; allow it more"
+                    f"DuckDB needs more memory than its limit of {self._memory}; allow it more"
                 )
             raise failure from None
 
@@ -229,38 +217,38 @@ class DuckDB(Engine):
 
 
 class _Parts:
-    """The part files of a map: which are there, which are missing, which are of no use."""
+    """The part files of a map."""
 
     def __init__(
         self, folder: Path, size: int, total: int, keyed: bool, on_progress: Progress | None
     ) -> None:
         self._folder, self._size, self._total = folder, size, total
         self._keyed, self._on_progress = keyed, on_progress
-        self._wanted = {EMPTY}
+        self._names = {EMPTY}
         self._done = 0
 
     def missing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[bytes, Path]]:
-        """The pieces that no earlier run has computed, with the file that is to hold each."""
-        seen: Counter[str] = Counter()  # the same rows may come twice
+        """Yield the pieces that no earlier run computed, each with the file for its result."""
+        counts: Counter[str] = Counter()  # the same rows may occur twice
         for number, group in enumerate(regroup(batches, self._size)):
             name = digest(group) if self._keyed else f"{number:08}"
-            part = self._folder / f"{name}-{seen[name]}.parquet"
-            seen[name] += 1
-            self._wanted.add(part.name)
+            part = self._folder / f"{name}-{counts[name]}.parquet"
+            counts[name] += 1
+            self._names.add(part.name)
             if part.exists():
-                self.told()
+                self.advance()
             else:
                 yield pack(group, group[0].schema), part
 
-    def told(self) -> None:
+    def advance(self) -> None:
         self._done += 1
         if self._on_progress:
             self._on_progress(self._done, self._total)
 
-    def sweep(self) -> None:
-        """Remove what belongs to other rows, and what a killed worker left half written."""
+    def remove_others(self) -> None:
+        """Remove parts of other rows, and files that a killed worker left unfinished."""
         for file in self._folder.iterdir():
-            if file.name not in self._wanted:
+            if file.name not in self._names:
                 file.unlink()
 
 

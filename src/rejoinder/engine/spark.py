@@ -1,9 +1,8 @@
-"""Spark, the engine for a cluster: the same SQL, and ``mapInArrow`` for the functions.
+"""The Spark engine for a cluster: the same SQL, and ``mapInArrow`` for functions.
 
-The work folder must be on a file system that driver and executors share, and every node needs
-the Python of the driver with rejoinder installed (or set ``PYSPARK_PYTHON``). Results of maps
-and of ``create`` are kept as Parquet files there, so that losing an executor costs its running
-tasks and no more.
+The work folder must be on a file system that driver and executors share, and every node needs the
+Python of the driver with rejoinder installed (or set ``PYSPARK_PYTHON``). Results of ``map`` and
+``create`` are stored there as Parquet files, so a lost executor costs only its running tasks.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rejoinder.engine.engine import FEW, Engine, Function, machine_failure, pieces
+from rejoinder.engine.engine import MAX_JOBS, Engine, Function, MapJob, machine_failure, pieces
 from rejoinder.engine.tables import conform, plain, write_rows
-from rejoinder.errors import MissingExtra, ResourceError, UsageError
+from rejoinder.errors import MissingExtra, ResourceError, UsageError, missing_extra
 from rejoinder.progress import Progress
 
 if TYPE_CHECKING:
@@ -39,11 +38,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-REACH = 10.0
-"""Seconds to wait until a master answers the telephone."""
+CONNECT_SECONDS = 10.0
+"""Timeout for the connection to a master."""
 
-START = 60.0
-"""Seconds to wait until a master takes the application, and until it gives an executor."""
+START_SECONDS = 60.0
+"""Timeout for a master to accept the application, and to provide an executor."""
 
 SETTINGS = {
     "spark.app.name": "rejoinder",
@@ -66,7 +65,7 @@ FAILURE = re.compile(r"<rejoinder-failure>([A-Za-z0-9+/=]*)</rejoinder-failure>"
 
 
 class Spark(Engine):
-    """Tables are temporary views of one Spark session; a process has one at a time."""
+    """Tables are temporary views of one Spark session; a process has one session at a time."""
 
     def __init__(self, work: Path, master: str) -> None:
         _check_installed()
@@ -78,10 +77,10 @@ class Spark(Engine):
         self._folders: dict[str, Path] = {}
         self._views: set[str] = set()
         self._home = self.work / "spark"
-        shutil.rmtree(self._home, ignore_errors=True)  # of a killed run: maps are kept apart
+        shutil.rmtree(self._home, ignore_errors=True)  # left by a killed run; maps are elsewhere
         self._home.mkdir()
         try:
-            self._session = _started(master, self._home, self.work / "spark.log")
+            self._session = _start_session(master, self._home, self.work / "spark.log")
         except BaseException:
             super().close()
             raise
@@ -113,39 +112,28 @@ class Spark(Engine):
         if folder := self._folders.pop(name, None):
             shutil.rmtree(folder, ignore_errors=True)
 
-    def map(
-        self,
-        name: str,
-        source_query: str,
-        function: Function,
-        schema: pa.Schema,
-        *,
-        parallel: bool = True,
-        resume_key: str | None = None,
-        piece_rows: int | None = None,
-        on_progress: Progress | None = None,
-    ) -> None:
+    def _map(self, job: MapJob) -> None:
         with self._explained():
-            source = self._session.sql(source_query)
-            total, dealt = 1, source.coalesce(1)
-            if parallel and (rows := self._wait(source.count)):
-                total = pieces(rows, piece_rows)[1]
-                # jobs are dealt out of one partition, which gives each task exactly its share
-                dealt = (dealt if rows <= FEW else source).repartition(total)
-            if resume_key and parallel:
-                folder = self._resumable(name, source_query, f"{resume_key}\n{schema.to_string()}")
+            source = self._session.sql(job.source_query)
+            total, partitions = 1, source.coalesce(1)
+            if job.parallel and (rows := self._wait(source.count)):
+                total = pieces(rows, job.piece_rows)[1]
+                # round-robin from one partition gives each task exactly one job
+                partitions = (partitions if rows <= MAX_JOBS else source).repartition(total)
+            if job.part_key is not None:
+                folder = self._resumable(job.name, job.source_query, job.part_key)
             else:
-                folder = self._new_folder(name)
+                folder = self._new_folder(job.name)
             if not (folder / "_SUCCESS").exists():
-                mapped = _map_in_arrow(dealt, _carrying(function, schema), schema)
-                write = mapped.write.mode("overwrite")
-                self._wait(lambda: write.parquet(folder.as_uri()), total, on_progress)
-            self._keep(name, folder, temporary=folder.parent == self._home)
-            if on_progress:
-                on_progress(total, total)
+                function = _with_picklable_errors(job.function, job.schema)
+                write = _map_in_arrow(partitions, function, job.schema).write.mode("overwrite")
+                self._wait(lambda: write.parquet(folder.as_uri()), total, job.on_progress)
+            self._keep(job.name, folder, temporary=folder.parent == self._home)
+            if job.on_progress:
+                job.on_progress(total, total)
 
     def _resumable(self, name: str, query: str, key: str) -> Path:
-        """The folder of a map of exactly these rows, whatever their order."""
+        """Return the folder of a map of exactly these rows, in any order."""
         rows = self.fetch(
             "SELECT count(*) AS n, CAST(sum(CAST(xxhash64(*) AS DECIMAL(38, 0))) AS STRING) AS sums"
             f" FROM ({query})"
@@ -158,7 +146,7 @@ class Spark(Engine):
         return self._home / f"{name}.{next(self._numbers)}"
 
     def _keep(self, name: str, folder: Path, *, temporary: bool = True) -> None:
-        """Give the Parquet files of a folder a name."""
+        """Create a view of the Parquet files of a folder."""
         data = self._session.read.parquet(folder.as_uri())
         self.drop(name)
         data.createTempView(name)
@@ -167,7 +155,7 @@ class Spark(Engine):
             self._folders[name] = folder
 
     def _wait(self, job: Callable[[], T], total: int = 0, on_progress: Progress | None = None) -> T:
-        """Run a job and tell how many of its tasks are done; give up if nobody works on it."""
+        """Run a job and report its finished tasks; give up if there is no executor."""
         context = self._session.sparkContext
         tracker = context.statusTracker()
         alive = time.monotonic()
@@ -181,8 +169,8 @@ class Spark(Engine):
                         on_progress(max(done), total)
                     if self._executors():
                         alive = time.monotonic()
-                    elif time.monotonic() - alive > START:
-                        raise self._lost()  # Spark itself would wait for ever
+                    elif time.monotonic() - alive > START_SECONDS:
+                        raise self._lost()  # Spark would wait for ever
             except BaseException:  # interrupted: do not wait for the rest of the job
                 context.cancelAllJobs()
                 raise
@@ -208,7 +196,7 @@ class Spark(Engine):
 
     @contextlib.contextmanager
     def _rows(self, query: str) -> Iterator[pa.RecordBatchReader]:
-        # through files, not through the driver's memory; their numbers follow the ORDER BY
+        # through files, not the memory of the driver; their numbers follow the ORDER BY
         folder = self._new_folder("rows")
         data = self._session.sql(query)
         try:
@@ -233,12 +221,12 @@ class Spark(Engine):
         try:
             yield
         except (Py4JError, PySparkException) as error:
-            words = str(error)
-            if carried := FAILURE.search(words):
+            text = str(error)
+            if carried := FAILURE.search(text):
                 raise pickle.loads(base64.b64decode(carried[1])) from None
             if failure := machine_failure(error, self.work):
                 raise failure from None
-            if any(sign in words for sign in LOST):
+            if any(sign in text for sign in LOST):
                 raise self._lost() from None
             raise
         except (OSError, MemoryError, pa.ArrowException) as error:
@@ -247,7 +235,7 @@ class Spark(Engine):
             raise
 
     def close(self) -> None:
-        _stopped(self._session)
+        _stop_session(self._session)
         shutil.rmtree(self._home, ignore_errors=True)
         super().close()
 
@@ -262,13 +250,13 @@ LOST = (
 )
 
 
-def _carrying(function: Function, schema: pa.Schema) -> Function:
-    """The function as Spark calls it: the same batches as elsewhere in, exactly the schema out.
+def _with_picklable_errors(function: Function, schema: pa.Schema) -> Function:
+    """Return the function that Spark calls: with batches as on DuckDB, and results of the schema.
 
-    Spark reports a failure as the text of a traceback, so the exception travels in that text.
+    Spark reports a failure as the text of a traceback, so the pickled exception is put into it.
     """
 
-    def carry(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def apply(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
             for batch in function(conform(batch, plain(batch.schema)) for batch in batches):
                 yield conform(batch, schema)
@@ -281,7 +269,7 @@ def _carrying(function: Function, schema: pa.Schema) -> Function:
             packed = base64.b64encode(pickled).decode()
             raise RuntimeError(f"<rejoinder-failure>{packed}</rejoinder-failure>") from error
 
-    return carry
+    return apply
 
 
 def _read(folder: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -305,14 +293,14 @@ def _arrow_schema(data: DataFrame) -> pa.Schema:
 
 def _check_installed() -> None:
     try:
-        import pandas  # type: ignore[import-untyped]  # noqa: F401, mapInArrow insists on it
+        import pandas  # type: ignore[import-untyped]  # noqa: F401, required by mapInArrow
         import pyspark  # noqa: F401
     except ImportError:
-        raise MissingExtra("Spark is not installed: pip install pyspark 'pandas<3'") from None
+        raise missing_extra("spark", "pyspark", "pandas<3", task="the engine Spark") from None
     home = os.environ.get("JAVA_HOME")
     if not shutil.which("java", path=f"{home}/bin" if home else None):
         raise MissingExtra(
-            "Spark needs Java 17, and there is no java here; install it"
+            "Spark needs Java 17, and java was not found; install it"
             " (for example: apt install openjdk-17-jre-headless) or set JAVA_HOME"
         )
 
@@ -324,21 +312,21 @@ def _unreachable(master: str) -> ResourceError:
 
 
 def _check_reachable(master: str) -> None:
-    """Spark itself goes on trying for minutes."""
+    """Raise ResourceError unless the master accepts connections: Spark tries for minutes."""
     for address in master.removeprefix("spark://").split(","):
         host, _, port = address.rpartition(":")
         if not host or not port.isdigit() or int(port) > 65535:
             raise UsageError(f"engine {master!r}: expected spark://host:port")
         with (
             contextlib.suppress(OSError),
-            socket.create_connection((host.strip("[]"), int(port)), timeout=REACH),
+            socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS),
         ):
             return
     raise _unreachable(master)
 
 
-def _started(master: str, home: Path, log: Path) -> SparkSession:
-    """A session whose Java writes to a log file and not between our messages."""
+def _start_session(master: str, home: Path, log: Path) -> SparkSession:
+    """Start a session whose Java process writes to a log file instead of stderr."""
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext, java_gateway
     from pyspark.errors import PySparkException
@@ -366,54 +354,54 @@ def _started(master: str, home: Path, log: Path) -> SparkSession:
                 ) from None
     else:
         gateway = SparkContext._gateway
-    patience = threading.Timer(START, gateway.proc.kill)
-    patience.start()
+    timer = threading.Timer(START_SECONDS, gateway.proc.kill)
+    timer.start()
     try:
         context = SparkContext(conf=conf, gateway=gateway)
         context.setLogLevel("WARN")
         session = SparkSession(context)
     except (Py4JError, PySparkException, OSError):
-        _forget(gateway)
+        _kill_gateway(gateway)
         raise _unreachable(master) from None
     finally:
-        patience.cancel()
+        timer.cancel()
     try:
         _check_executors(session, master)
     except BaseException:
-        _stopped(session)
+        _stop_session(session)
         raise
     return session
 
 
 def _check_executors(session: SparkSession, master: str) -> None:
-    """A master without free workers lets jobs wait for ever."""
+    """Raise ResourceError if the master has no free worker: Spark would wait for ever."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    patience = threading.Timer(START, session.sparkContext.cancelAllJobs)
-    patience.start()
+    timer = threading.Timer(START_SECONDS, session.sparkContext.cancelAllJobs)
+    timer.start()
     try:
         session.range(1, numPartitions=1).count()
     except (Py4JError, PySparkException):
         raise ResourceError(
-            f"the Spark master {master} gave no executor within {START:.0f} seconds:"
+            f"the Spark master {master} provided no executor within {START_SECONDS:.0f} seconds:"
             " are its workers running and free? try --engine duckdb"
         ) from None
     finally:
-        patience.cancel()
+        timer.cancel()
 
 
-def _stopped(session: SparkSession) -> None:
+def _stop_session(session: SparkSession) -> None:
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
-    with contextlib.suppress(Exception):  # whatever is left of it: the process ends below
+    with contextlib.suppress(Exception):  # the process is killed below
         session.stop()
-    _forget(gateway)
+    _kill_gateway(gateway)
 
 
-def _forget(gateway: Any) -> None:
-    """End the Java process too: it holds a GB, and the next session may want other settings."""
+def _kill_gateway(gateway: Any) -> None:
+    """Kill the Java process: it takes a GB, and the next session may have other settings."""
     from pyspark import SparkContext
 
     with contextlib.suppress(Exception):

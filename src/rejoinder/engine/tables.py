@@ -1,4 +1,4 @@
-"""Arrow tables that look the same whichever engine they come from, and Parquet files of them."""
+"""Normalize Arrow tables of different engines, and write Parquet files."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 GROUP = 100_000
-"""Rows of a row group: enough to compress well, few enough to be read with little memory."""
+"""Rows of a row group: many enough to compress well, few enough to be read with little memory."""
 
 
 def plain(schema: pa.Schema) -> pa.Schema:
-    """The schema without what is an engine's habit: views, large types, names of list items.
+    """Return the schema without differences of engines: views, large types, names of list items.
 
-    Sums of whole numbers are 128 bits wide in DuckDB and 64 in Spark: they become int64. A
-    timestamp is in microseconds and UTC, because both sessions are.
+    Sums of integers have 128 bits in DuckDB and 64 in Spark: they become int64. Timestamps are in
+    microseconds and UTC, as both sessions are.
     """
     return pa.schema([pa.field(field.name, _plain(field.type)) for field in schema])
 
@@ -41,7 +41,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with exactly the columns of the schema; a NULL where none may be is a bug."""
+    """Return the batch with exactly the columns of the schema; TypeError if that is impossible."""
     if batch.num_columns != len(schema):
         raise TypeError(f"expected the columns {schema.names}, got {batch.schema.names}")
     columns = []
@@ -51,7 +51,11 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
             raise TypeError(f"expected the columns {schema.names}, got {batch.schema.names}")
         column = batch.column(index)
         if column.type != field.type:
-            column = column.cast(field.type)
+            try:
+                column = column.cast(field.type)
+            except pa.ArrowException as error:
+                cause = str(error).partition("\n")[0]
+                raise TypeError(f"column {field.name}: not {field.type} ({cause})") from None
         if column.null_count and not field.nullable:
             raise TypeError(f"column {field.name}: NULL in {column.null_count} rows, none allowed")
         columns.append(column)
@@ -59,7 +63,7 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def regroup(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[list[pa.RecordBatch]]:
-    """The same rows in groups of exactly ``rows`` (the last may be smaller), without copying."""
+    """Yield groups of exactly ``rows`` rows (the last may be smaller), without copying."""
     group: list[pa.RecordBatch] = []
     room = rows
     for batch in batches:
@@ -77,14 +81,14 @@ def regroup(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[list[pa.Re
 
 
 def write_rows(sink: Any, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
-    """Write a Parquet file (zstd) of the batches; how many rows they had.
+    """Write a Parquet file (zstd) of the batches; return the number of rows.
 
-    The row groups do not depend on how the rows came in, so that equal rows make equal files.
+    Row groups do not depend on the batches, so that equal rows make equal files.
     """
     count = 0
     shaped = (conform(batch, schema) for batch in batches)
     groups = regroup(shaped, GROUP)
-    first = next(groups, [])  # nothing is written before the first rows are here
+    first = next(groups, [])  # nothing is written before the first rows arrive
     with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
         for group in chain([first], groups):
             table = pa.Table.from_batches(group, schema=schema).combine_chunks()
@@ -95,11 +99,11 @@ def write_rows(sink: Any, batches: Iterable[pa.RecordBatch], schema: pa.Schema) 
 
 
 def digest(batches: list[pa.RecordBatch]) -> str:
-    """A name for these rows: the same for the same rows, however they were cut into batches."""
+    """Return a digest of the rows, which does not depend on how they are divided into batches."""
     table = pa.Table.from_batches(batches)
     sums = hashlib.blake2b(digest_size=16)
     for name, column in zip(table.column_names, table.columns, strict=True):
-        # what lies under a NULL is undefined, so NULLs and values are looked at apart
+        # the bytes of a NULL are undefined, so NULLs and values are hashed separately
         parts = [column.is_null(), column.drop_null()] if column.null_count else [column]
         for part in parts:
             whole = pa.table([part.combine_chunks()], names=[name])
@@ -108,7 +112,7 @@ def digest(batches: list[pa.RecordBatch]) -> str:
 
 
 def pack(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> bytes:
-    """Rows as bytes, to send them to another process."""
+    """Serialize rows, to send them to another process."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
         for batch in batches:
@@ -118,6 +122,6 @@ def pack(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> bytes:
 
 
 def unpack(packed: bytes) -> Iterator[pa.RecordBatch]:
-    """The batches that ``pack`` packed."""
+    """Yield the batches that ``pack`` serialized."""
     with pa.ipc.open_stream(packed) as reader:
         yield from reader

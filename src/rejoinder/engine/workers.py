@@ -1,7 +1,7 @@
-"""Worker processes of the DuckDB engine: each computes pieces and writes them as Parquet parts.
+"""Worker processes of the DuckDB engine, which compute pieces and write them as Parquet parts.
 
-Processes are spawned, not forked: a fork of a process with threads (DuckDB, Arrow, numba) may
-hang. They end with their parent, also when that is killed.
+Processes are spawned, not forked: a fork of a process with threads (DuckDB, Arrow, numba) may hang.
+They end with their parent, even if it is killed.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from rejoinder.errors import ResourceError
 
 
 class Workers:
-    """A pool that is started when it is first needed, and kept: starting costs a second."""
+    """A pool of processes, started when it is first used."""
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
         self._pool: ProcessPoolExecutor | None = None
-        self._leash: Connection | None = None
+        self._pipe: Connection | None = None
 
     def run(self, job: Path, tasks: Iterable[tuple[bytes, Path]]) -> Generator[None, None, None]:
-        """Compute pieces with the function in the file ``job``; yields after each one.
+        """Compute pieces with the function in the file ``job``; yield after each one.
 
-        Tasks are taken only as fast as they are worked on, so that they never fill the memory.
-        After a failure, pieces under way are finished: a later run need not repeat them.
+        Tasks are taken from the iterator only as fast as they are computed, to limit memory. After
+        a failure, running pieces are finished, so that a later run need not repeat them.
         """
-        pool = self._started()
+        pool = self._start()
         running: set[Future[None]] = set()
         try:
             for piece, part in tasks:
@@ -57,50 +57,50 @@ class Workers:
             self.close()
             raise ResourceError(
                 "a worker process died: it was killed, or the memory was too small;"
-                " run the command again to go on where it stopped"
+                " run the command again to resume"
             ) from None
         except Exception:
             for future in running:
                 future.cancel()
             wait(running)
             raise
-        except BaseException:  # interrupted, or the caller does not want the rest
+        except BaseException:  # interrupted, or the caller stopped
             self.close()
             raise
 
-    def _started(self) -> ProcessPoolExecutor:
+    def _start(self) -> ProcessPoolExecutor:
         if self._pool is None:
             context = get_context("spawn")
-            end, self._leash = context.Pipe(duplex=False)
+            end, self._pipe = context.Pipe(duplex=False)
             self._pool = ProcessPoolExecutor(
-                self.processes, mp_context=context, initializer=_begin, initargs=(end,)
+                self.processes, mp_context=context, initializer=_initialize, initargs=(end,)
             )
         return self._pool
 
     def close(self) -> None:
-        """End the processes at once, whatever they are doing."""
-        if self._leash is not None:
-            self._leash.close()
-            self._leash = None
+        """End the processes at once."""
+        if self._pipe is not None:
+            self._pipe.close()
+            self._pipe = None
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 
 
-def _begin(leash: Connection) -> None:
-    """In a new worker: leave Ctrl-C to the parent, and end when the parent lets go."""
+def _initialize(pipe: Connection) -> None:
+    """Initialize a worker: ignore Ctrl-C, and exit when the parent closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         with contextlib.suppress(EOFError, OSError):
-            leash.recv_bytes()
+            pipe.recv_bytes()
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
 def save_job(path: Path, function: Function, schema: pa.Schema) -> None:
-    """Keep a function for the workers: sent once, it may carry large tables of its own."""
+    """Pickle a function for the workers once: it may hold large tables."""
     path.write_bytes(pickle.dumps((function, schema)))
 
 
@@ -111,27 +111,27 @@ def _load_job(path: str) -> tuple[Function, pa.Schema]:
 
 
 def compute(job: str, piece: bytes, part: str) -> None:
-    """In a worker: one piece through the function, into its part file."""
+    """Apply the function to one piece, in a worker, and write its part file."""
     function, schema = _load_job(job)
     try:
         write_part(Path(part), function(unpack(piece)), schema)
     except Exception as error:
-        raise _portable(error) from None
+        raise _picklable(error) from None
 
 
 def write_part(part: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
-    """A part file is whole or absent."""
-    beside = part.with_name(f".{part.name}.{os.getpid()}")
+    """Write a part file, which appears whole or not at all."""
+    hidden = part.with_name(f".{part.name}.{os.getpid()}")
     try:
-        write_rows(beside, batches, schema)
-        os.replace(beside, part)
+        write_rows(hidden, batches, schema)
+        os.replace(hidden, part)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        hidden.unlink(missing_ok=True)
         raise
 
 
-def _portable(error: Exception) -> Exception:
-    """The error, if it survives the way to the parent; else its text."""
+def _picklable(error: Exception) -> Exception:
+    """Return the error if it can be pickled, else one with its text."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

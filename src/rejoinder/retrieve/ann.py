@@ -237,7 +237,7 @@ class AnnIndex(DenseIndex):
         encoded = self.encode_queries(queries)
         vectors: Vectors = next(iter(encoded.arrays.values()))
         distinct = options.groups is not None
-        best = Best.none(len(encoded), k, distinct=distinct)
+        best = Best.empty(len(encoded), k, distinct=distinct)
         mask = NO_MASK if options.skip is None else options.skip
         numbers = NO_NUMBERS if options.groups is None else options.groups
         left, candidates = np.arange(len(encoded)), max(self._search.candidates, k)
@@ -245,17 +245,17 @@ class AnnIndex(DenseIndex):
             while left.size and candidates <= min(MAX_CANDIDATES, self.size):
                 self._search.tune(self._index, candidates)
                 proposed = self._index.search(vectors[left], candidates)[1]
-                some = Best.none(left.size, k, distinct=distinct)
+                some = Best.empty(left.size, k, distinct=distinct)
                 rows = np.where(proposed < self.size, proposed, -1)
                 pool = self._files[0].mapped
                 rescore(threads, some, rows, vectors[left], pool, mask, numbers)
-                best.take(some, left)
+                best.replace(some, left)
                 left = left[some.rows[:, -1] < 0]
                 candidates *= 8
                 if options.on_progress:
                     options.on_progress(len(encoded) - left.size, len(encoded))
         if left.size:
-            some = Best.none(left.size, k, distinct=distinct)
+            some = Best.empty(left.size, k, distinct=distinct)
             self.scan(encoded.subset(left), range(self.size), some, options)
-            best.take(some, left)
+            best.replace(some, left)
         return self.make_hits(encoded, len(queries), best.rows, best.scores)

@@ -72,11 +72,11 @@ class ScanRanges:
         options = SearchOptions(skip, groups)
         for batch in batches:
             for row in batch.to_pylist():
-                best = Best.none(len(queries), self.k, distinct=groups is not None)
+                best = Best.empty(len(queries), self.k, distinct=groups is not None)
                 rows = range(row["begin_row"], row["end_row"])
                 index.scan(queries, rows, best, options)
                 query, place = np.nonzero(best.rows >= 0)
-                columns = (best.rows, best.held, best.scores)
+                columns = (best.rows, best.groups, best.scores)
                 arrays = [query, *(column[query, place] for column in columns)]
                 yield pa.RecordBatch.from_arrays(
                     [pa.array(a, f.type) for a, f in zip(arrays, _HITS, strict=True)],

@@ -259,7 +259,7 @@ class SparseIndex(Index):
                     saturate=self._retriever.saturate,
                     first=first,
                     skip=np.zeros(last - first, np.bool_) if skip is None else skip[first:last],
-                    holds=NO_NUMBERS if groups is None else np.asarray(groups[first:last]),
+                    groups=NO_NUMBERS if groups is None else np.asarray(groups[first:last]),
                 )
                 if options.on_progress:
                     options.on_progress(last - rows.start, len(rows))

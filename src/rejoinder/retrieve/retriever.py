@@ -139,7 +139,7 @@ class Index(ABC):
         from rejoinder.kernels.topk import Best
 
         encoded = self.encode_queries(queries)
-        best = Best.none(len(encoded), k, distinct=options.groups is not None)
+        best = Best.empty(len(encoded), k, distinct=options.groups is not None)
         if len(encoded):
             self.scan(encoded, range(self.size), best, options)
         return self.make_hits(encoded, len(queries), best.rows, best.scores)

@@ -76,7 +76,7 @@ class DenseIndex(Index):
                 for low in range(0, len(queries), QUERIES):
                     some = [part[low : low + QUERIES] for part in vectors]
                     near = [_product(*args) for args in zip(some, block, products, strict=True)]
-                    chosen = best.part(low, low + QUERIES)
+                    chosen = best.slice(low, low + QUERIES)
                     offer(threads, chosen, near, some, block, first, out, numbers)
                 if options.on_progress:
                     options.on_progress(last - rows.start, len(rows))

@@ -1,7 +1,7 @@
-"""Contexts to reply to: items, or records that have no reply yet.
+"""Read the contexts that systems reply to, from items or from records without a reply.
 
-Several replies to one context are one context here: 500 rated items may hold 100 of them. Their
-references are carried along, each text once; ratings stay behind, for they are of another reply.
+Items with the same context count once: 500 rated items may have 100 contexts. Their references are
+kept, each text once; their ratings are not, because they belong to other replies.
 """
 
 from __future__ import annotations
@@ -10,25 +10,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rejoinder.files.item_file import ItemFile
 from rejoinder.files.jsonl import JsonLines
 from rejoinder.items import Item, Reference, item_from
 
 
 @dataclass(frozen=True)
 class Context:
-    """What is replied to."""
+    """A context, with the references of its items."""
 
     id: str
     group: str
-    """What its items say their context is: :attr:`Item.group`."""
+    """The :attr:`Item.group` of its items."""
     turns: list[str]
     references: dict[str, Reference] = field(default_factory=dict)
     """By text."""
 
 
-def read_contexts(source: str | Path) -> list[Context]:
-    """The distinct contexts of a file, in the order of their first appearance."""
-    lines = JsonLines(source)
+def read_contexts(source: str | Path | JsonLines) -> list[Context]:
+    """Return the distinct contexts of a file, in the order of their first occurrence."""
+    lines = source if isinstance(source, JsonLines) else ItemFile(source, needed=())
     found: dict[str, Context] = {}
     first: dict[str, int] = {}
     names: dict[str, int] = {}
@@ -40,7 +41,7 @@ def read_contexts(source: str | Path) -> list[Context]:
             if name in names:
                 raise lines.wrong(
                     number,
-                    f"'{name}' names the context in line {names[name]} already,"
+                    f"'{name}' is the id of the context in line {names[name]},"
                     " which has other turns; give each context its own context_id",
                 )
             context = found[group] = Context(name, group, item.context)
@@ -49,17 +50,17 @@ def read_contexts(source: str | Path) -> list[Context]:
             raise lines.wrong(
                 number,
                 f"context_id '{group}' has other turns than in line {first[group]};"
-                " a context_id stands for one context",
+                " a context_id identifies one context",
             )
         for reference in item.references:
             context.references.setdefault(reference.text, reference)
     if not found:
-        raise lines.wrong(None, "the file is empty; expected contexts, one JSON object a line")
+        raise lines.wrong(None, "the file is empty; expected contexts, one a line")
     return list(found.values())
 
 
 def _item(record: dict[str, Any]) -> Item:
-    """An item whose response and id may be missing."""
+    """Return an item whose response and id may be missing."""
     filled = {"response": ""} | record
     if "dialogue_id" not in filled:
         filled.setdefault("id", "")

@@ -1,7 +1,7 @@
-"""Systems that nobody would want to talk to: what a metric must be able to tell from good ones.
+"""Control systems with bad replies, which a metric must rank below good systems.
 
-``random``: any response of the pool, whatever was said.
-``parrot``: says the last turn back.
+``random``: a random response of the pool.
+``parrot``: repeats the last turn.
 ``dull``: the most frequent responses of the pool, such as "I don't know", which fit nearly anywhere
 (Li et al. 2016, "A diversity-promoting objective function for neural conversation models").
 """
@@ -15,32 +15,32 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rejoinder.systems.system import LARGEST_SEED, Replies, Request, System, chances, distinct
+from rejoinder.systems.system import MAX_SEED, Replies, Request, System, context_rng, distinct
 
 if TYPE_CHECKING:
     from rejoinder.retrieve.pool import Pool
 
 NOTHING_LEFT = "every pair of the pool is a leak"
 SLICE = 100_000
-MOST_DULL = 10_000
+MAX_TOP = 10_000
 TRIES = 4
-"""How many rows are drawn for each reply wanted: some hold the same text."""
+"""Rows that are drawn for each wanted reply: some have the same text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seeded(System):
-    """A system that draws."""
+    """A system that draws at random."""
 
     seed: int = 12345
 
     def __post_init__(self) -> None:
-        if not 0 <= self.seed <= LARGEST_SEED:
-            raise ValueError(f"seed={self.seed} is not from 0 to {LARGEST_SEED}")
+        if not 0 <= self.seed <= MAX_SEED:
+            raise ValueError(f"seed={self.seed} is not from 0 to {MAX_SEED}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RandomReply(Seeded):
-    """Each pair of the pool with the same chance."""
+    """Draws each pair of the pool with the same probability."""
 
     name: ClassVar[str] = "random"
     summary: ClassVar[str] = "a random response of the pool"
@@ -54,7 +54,7 @@ class RandomReply(Seeded):
             return [Replies(reason=NOTHING_LEFT)] * len(contexts)
         count = request.n if request.n == 1 else TRIES * request.n
         drawn = np.stack(
-            [rows[chances(self.seed, c).integers(rows.size, size=count)] for c in contexts]
+            [rows[context_rng(self.seed, c).integers(rows.size, size=count)] for c in contexts]
         )
         texts = request.pool.responses(drawn.ravel())
         return [
@@ -65,7 +65,7 @@ class RandomReply(Seeded):
 
 @dataclass(frozen=True, kw_only=True)
 class Parrot(System):
-    """The floor of every retrieval experiment since Galley et al. 2015."""
+    """Repeats the last turn: the lower baseline of Galley et al. 2015."""
 
     name: ClassVar[str] = "parrot"
     summary: ClassVar[str] = "repeats the last turn"
@@ -77,10 +77,10 @@ class Parrot(System):
 
 @dataclass(frozen=True, kw_only=True)
 class Dull(Seeded):
-    """One of the ``top`` most frequent responses, drawn by how frequent each is.
+    """Draws one of the ``top`` most frequent responses, with their relative frequencies.
 
-    ``dull(top=1)`` says the same to everybody. Responses that differ in case, spaces and
-    punctuation count as one, and are said in their most frequent form.
+    ``dull(top=1)`` gives the same reply to every context. Responses that differ only in case,
+    spaces and punctuation count as one, and are given in their most frequent form.
     """
 
     name: ClassVar[str] = "dull"
@@ -90,8 +90,8 @@ class Dull(Seeded):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= self.top <= MOST_DULL:
-            raise ValueError(f"top={self.top} is not from 1 to {MOST_DULL}")
+        if not 1 <= self.top <= MAX_TOP:
+            raise ValueError(f"top={self.top} is not from 1 to {MAX_TOP}")
 
     def answer(self, contexts: Sequence[Sequence[str]], request: Request) -> list[Replies]:
         assert request.pool is not None
@@ -104,7 +104,7 @@ class Dull(Seeded):
         replies = []
         for context in contexts:
             size = min(request.n, len(texts))
-            chosen = chances(self.seed, context).choice(
+            chosen = context_rng(self.seed, context).choice(
                 len(texts), size=size, replace=False, p=share
             )
             replies.append(Replies(tuple(texts[i] for i in chosen)))
@@ -112,9 +112,9 @@ class Dull(Seeded):
 
 
 def most_frequent(pool: Pool, top: int) -> dict[str, int]:
-    """The most frequent responses and how often they stand there; ties in the pool's order.
+    """Return the most frequent responses with their counts; ties in the order of the pool.
 
-    Only a hash of each response is kept while counting, so that a large pool fits.
+    Only a hash of each response is kept while counting, so that large pools fit into memory.
     """
     from rejoinder.logs.contamination import normalise
 
@@ -122,11 +122,13 @@ def most_frequent(pool: Pool, top: int) -> dict[str, int]:
     for start in range(0, pool.size, SLICE):
         rows = np.arange(start, min(start + SLICE, pool.size))
         keys[rows] = [hash(text) for text in normalise(pool.responses(rows))]
-    found, first, counts = np.unique(keys, return_index=True, return_counts=True)
-    worded = found != hash("")
-    order = np.lexsort((first[worded], -counts[worded]))[:top]
+    distinct_keys, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    has_letters = distinct_keys != hash("")
+    order = np.lexsort((first[has_letters], -counts[has_letters]))[:top]
     frequent: dict[str, int] = {}
-    for key, count in zip(found[worded][order], counts[worded][order].tolist(), strict=True):
+    for key, count in zip(
+        distinct_keys[has_letters][order], counts[has_letters][order].tolist(), strict=True
+    ):
         forms = Counter(pool.responses(np.flatnonzero(keys == key)))
         frequent[max(forms, key=lambda text: (forms[text], text))] = count
     return frequent

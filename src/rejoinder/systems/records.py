@@ -1,4 +1,4 @@
-"""Replies as items to be judged, or as further references of items that are there already."""
+"""Turn replies into items to be scored, or into further references of existing items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rejoinder.systems.system import Replies
 def as_items(
     system: str, contexts: Sequence[Context], replies: Sequence[Replies], *, numbered: bool
 ) -> Iterator[Item]:
-    """An item for each reply; several replies of a system to a context are numbered."""
+    """Yield an item for each reply; several replies of a system to a context are ``numbered``."""
     for context, answer in zip(contexts, replies, strict=True):
         for number, text in enumerate(answer.texts, 1):
             name = f"{context.id}:{system}"
@@ -29,16 +29,16 @@ def as_items(
 
 
 def as_references(
-    items: Iterable[Item], contexts: Sequence[Context], said: Mapping[str, Sequence[Replies]]
+    items: Iterable[Item], contexts: Sequence[Context], by_system: Mapping[str, Sequence[Replies]]
 ) -> Iterator[Item]:
-    """The items with what systems said to their contexts among their references, no text twice.
+    """Yield the items with the replies of systems to their contexts as references, each text once.
 
     Sugiyama et al. 2019 take references from retrieval systems this way.
     """
     number = {context.group: i for i, context in enumerate(contexts)}
     for item in items:
-        found = {reference.text: reference for reference in item.references}
-        for system, replies in said.items():
+        references = {reference.text: reference for reference in item.references}
+        for system, replies in by_system.items():
             for text in replies[number[item.group]].texts:
-                found.setdefault(text, Reference(text, source=system))
-        yield msgspec.structs.replace(item, references=list(found.values()))
+                references.setdefault(text, Reference(text, source=system))
+        yield msgspec.structs.replace(item, references=list(references.values()))

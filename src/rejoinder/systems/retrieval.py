@@ -1,13 +1,13 @@
-"""Systems that answer with what somebody once answered to something similar.
+"""Retrieval systems, which reply with the response of a similar pair.
 
-``c-tfidf``: the response of the pair whose whole context is most like the whole context at hand, by
-the cosine of TF-IDF vectors (Lowe et al. 2015, "The Ubuntu Dialogue Corpus"; Liu et al. 2016, "How
-NOT to evaluate your dialogue system", where it got its name).
+``c-tfidf``: the response of the pair with the most similar context, by the cosine of TF-IDF vectors
+(Lowe et al. 2015, "The Ubuntu Dialogue Corpus"; Liu et al. 2016, "How NOT to evaluate your dialogue
+system", which gave it its name).
 ``c-bm25``: the same by BM25 (Tsuta et al. 2020, "υBLEU"; 2023).
-``ir-status``: the response whose source post is most like the last turn (Ritter et al. 2011,
+``ir-status``: the response to the post that is most similar to the last turn (Ritter et al. 2011,
 "Data-driven response generation in social media"; Sugiyama et al. 2019).
-``ir-response``: the response that is itself most like the last turn (the same papers). That sounds
-odd, but a reply takes up the words of what it answers; it also often says the turn back.
+``ir-response``: the response that is itself most similar to the last turn (the same papers): a
+reply shares words with the turn that it answers; it often repeats the turn, too.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from rejoinder.systems.system import Replies, Request, System
 if TYPE_CHECKING:
     from rejoinder.retrieve.retriever import Retriever
 
-NOTHING_ALIKE = "nothing in the pool is like it"
+NOTHING_SIMILAR = "nothing in the pool is similar"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievalSystem(System):
-    """Looks up the nearest pairs and says their responses, best first."""
+    """Replies with the responses of the most similar pairs, best first."""
 
     @abstractmethod
     def retriever(self) -> Retriever:
-        """How pairs are found."""
+        """Return the retriever that finds similar pairs."""
 
     def answer(self, contexts: Sequence[Sequence[str]], request: Request) -> list[Replies]:
         from rejoinder.retrieve.retriever import Queries
@@ -41,7 +41,7 @@ class RetrievalSystem(System):
         assert request.pool is not None
         retriever = self.retriever()
         utterances = [retriever.key(context) for context in contexts]
-        # a system knows no response yet: where responses are compared, it is the turn that counts
+        # the reply is not known yet: where responses are compared, the turn is used instead
         queries = Queries(utterances, list(utterances))
         hits = request.pool.search(
             retriever,
@@ -51,22 +51,21 @@ class RetrievalSystem(System):
             distinct=True,
             on_progress=request.on_progress,
         )
-        # what the retriever says of a missing response is no news: the turn stood in for it
+        # a missing response is no reason: the turn was used instead
         reasons = hits.reasons if retriever.on == "utterance" else {}
         replies = []
         for i, rows in enumerate(hits.rows):
-            found = rows[rows >= 0]
-            if found.size:
-                replies.append(Replies(tuple(request.pool.responses(found))))
+            hit_rows = rows[rows >= 0]
+            if hit_rows.size:
+                replies.append(Replies(tuple(request.pool.responses(hit_rows))))
             else:
-                replies.append(Replies(reason=reasons.get(i, NOTHING_ALIKE)))
+                replies.append(Replies(reason=reasons.get(i, NOTHING_SIMILAR)))
         return replies
 
 
 @dataclass(frozen=True, kw_only=True)
 class ByContext(RetrievalSystem):
-    """Finds pairs by their contexts, of which the last ``turns`` turns count: by default all that
-    a pool may hold."""
+    """Finds pairs by the last ``turns`` turns of their contexts: by default all that a pool has."""
 
     by: ClassVar[str]
 
@@ -81,14 +80,12 @@ class ByContext(RetrievalSystem):
         return _make(Spec(self.by, (("turns", self.turns), *tok)))
 
 
-@dataclass(frozen=True, kw_only=True)
 class CTfIdf(ByContext):
     name: ClassVar[str] = "c-tfidf"
     summary: ClassVar[str] = "the response to the most similar context, by TF-IDF"
     by: ClassVar[str] = "tfidf"
 
 
-@dataclass(frozen=True, kw_only=True)
 class CBm25(ByContext):
     name: ClassVar[str] = "c-bm25"
     summary: ClassVar[str] = "the response to the most similar context, by BM25"
@@ -97,7 +94,7 @@ class CBm25(ByContext):
 
 @dataclass(frozen=True, kw_only=True)
 class ByTurn(RetrievalSystem):
-    """Finds pairs by the last turn; ``by`` is any retriever, for the papers leave it open."""
+    """Finds pairs by the last turn; ``by`` is any retriever, because the papers name none."""
 
     on: ClassVar[str]
 
@@ -105,7 +102,7 @@ class ByTurn(RetrievalSystem):
 
     def __post_init__(self) -> None:
         if wrong := [key for key, _ in self.by.params if key in ("on", "turns")]:
-            raise ValueError(f"{wrong[0]} is what makes it {self.name}; it can't be set")
+            raise ValueError(f"by: {wrong[0]} is fixed for {self.name}; leave it out")
         self.retriever()
 
     def retriever(self) -> Retriever:
@@ -117,14 +114,12 @@ def _make(spec: Spec) -> Retriever:
     return RETRIEVERS.make(spec)  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True, kw_only=True)
 class IrStatus(ByTurn):
     name: ClassVar[str] = "ir-status"
     summary: ClassVar[str] = "the response to the post most like the last turn"
     on: ClassVar[str] = "utterance"
 
 
-@dataclass(frozen=True, kw_only=True)
 class IrResponse(ByTurn):
     name: ClassVar[str] = "ir-response"
     summary: ClassVar[str] = "the response that is most like the last turn"

@@ -1,11 +1,10 @@
-"""What a dialogue system is: contexts and a pool of pairs in, replies out.
+"""The interface of dialogue systems, which reply to contexts, for example from a pool of pairs.
 
-A system is a frozen dataclass; its fields are the parameters of its spec, which is also its name
-in the items it writes. No reply is not an empty reply: where a system has nothing to say, it says
-why.
+A system is a frozen dataclass; its fields are the parameters of its spec, which is also its name in
+the items that it writes. A missing reply is not an empty reply: it comes with the reason.
 
-What was said of a context must not depend on which other contexts stand in the file: a system that
-draws takes its chances from the seed and the context alone.
+The reply to a context must not depend on the other contexts of the file: a system that draws at
+random derives its generator from the seed and the context alone.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
 
 NO_TURN = "the context has no turn"
 EMPTY_TURN = "the last turn is empty"
-LARGEST_SEED = 2**63 - 1
+MAX_SEED = 2**63 - 1
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Replies:
-    """What a system says to one context, best first; or why it says nothing."""
+    """The replies of a system to one context, best first; or the reason why there is none."""
 
     texts: tuple[str, ...] = ()
     reason: str | None = None
@@ -45,11 +44,11 @@ class Replies:
 
 @dataclass(frozen=True)
 class Request:
-    """What systems are asked: how many replies, from which pairs."""
+    """How many replies are wanted, and from which pairs."""
 
     pool: Pool | None = None
     leaks: Mask | None = None
-    """Marks rows of the pool that no reply may come from: a context has their utterance."""
+    """Rows of the pool that no reply may come from: a context ends with their utterance."""
     n: int = 1
     on_progress: Progress | None = None
 
@@ -76,17 +75,17 @@ class System(ABC):
         leaks: Mask | None = None,
         on_progress: Progress | None = None,
     ) -> list[Replies]:
-        """For each context up to n distinct replies, or the reason for none."""
+        """Return up to n distinct replies to each context, or the reason for none."""
         if pool is None and self.needs_pool:
-            raise UsageError(f"{self} replies with responses of a pool: name one")
+            raise UsageError(f"{self} takes its replies from a pool of pairs: name one")
         request = Request(pool, leaks, n, on_progress)
         reasons = [_reason(context) for context in contexts]
         usable = [i for i, reason in enumerate(reasons) if reason is None]
         answers = self.answer([contexts[i] for i in usable], request) if usable else []
-        found = [Replies(reason=reason) for reason in reasons]
+        replies = [Replies(reason=reason) for reason in reasons]
         for i, answer in zip(usable, answers, strict=True):
-            found[i] = answer
-        return found
+            replies[i] = answer
+        return replies
 
     @abstractmethod
     def answer(self, contexts: Sequence[Sequence[str]], request: Request) -> list[Replies]:
@@ -100,25 +99,25 @@ def _reason(context: Sequence[str]) -> str | None:
 
 
 def distinct(texts: Iterable[str], n: int) -> tuple[str, ...]:
-    """The first n different texts that are not blank."""
-    found: dict[str, None] = {}
+    """Return the first n different texts that are not blank."""
+    chosen: dict[str, None] = {}
     for text in texts:
         if text.strip():
-            found.setdefault(text)
-        if len(found) == n:
+            chosen.setdefault(text)
+        if len(chosen) == n:
             break
-    return tuple(found)
+    return tuple(chosen)
 
 
-def chances(seed: int, context: Sequence[str]) -> np.random.Generator:
-    """A generator of its own for each context."""
+def context_rng(seed: int, context: Sequence[str]) -> np.random.Generator:
+    """Return the random generator of a context."""
     text = TURN_END.join(context).encode("utf-8", "surrogatepass")
     number = int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "big")
     return np.random.default_rng([seed, number])
 
 
 def make_system(spec: str | Spec, seed: int | None = None) -> System:
-    """The system that a spec describes, with this seed where the spec gives none."""
+    """Make the system that a spec describes, with this seed if the spec sets none."""
     spec = parse(spec) if isinstance(spec, str) else spec
     system: Any = SYSTEMS.make(spec)
     if seed is not None and "seed" in parameters(type(system)) and "seed" not in dict(spec.params):

@@ -35,7 +35,7 @@ class CountingScorer:
 
     def __init__(self) -> None:
         self.asked: list[tuple[list[str], str]] = []
-        self.form = object()
+        self.inputs = object()
 
     def score(self, contexts: Sequence[Sequence[str]], replies: Sequence[str]) -> np.ndarray:
         self.asked += [(list(c), r) for c, r in zip(contexts, replies, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from evaluators import make_evaluator, open_small
 from rejoinder.evaluator import Evaluator
 from rejoinder.evaluator.coverage import Coverage, CoverageTally, quantiles
 from rejoinder.items import Item, Reference
+from rejoinder.learn.inputs.vectors import VectorInput
 
 # cos(steep, up) = 0.8, cos(steep, right) = 0.6, cos(up, right) = 0, cos(left, right) = -1
 ROWS = [([], "steep up", "up"), ([], "up", "right"), ([], "right", "steep"), ([], "left", "left")]
@@ -70,12 +72,15 @@ def test_a_pool_without_vectors_asks_those_of_the_scorer(tmp_path: Path) -> None
     evaluator = open_small(make_evaluator(tmp_path / "small", ROWS, by="bm25", k=3))
     assert np.isnan(evaluator.expansion(items("steep up right")).coverage.agreement).all()
 
-    class Form:
-        def sentences(self, texts: list[str]) -> np.ndarray:
+    class Inputs(VectorInput):
+        def __init__(self) -> None:
+            pass
+
+        def sentence_vectors(self, texts: Sequence[str]) -> np.ndarray:
             vectors = {"up": (0, 1), "right": (1, 0), "steep": (0.6, 0.8)}
             return np.array([vectors[text] for text in texts], np.float32)
 
-    evaluator.scorer.form = Form()  # type: ignore[assignment]
+    evaluator.scorer.inputs = Inputs()
     del evaluator.encode
     found = evaluator.expansion(items("steep up right")).coverage.agreement
     assert found == pytest.approx([1.4 / 3], abs=1e-6)

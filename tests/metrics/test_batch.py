@@ -79,9 +79,11 @@ def test_the_highest_weight() -> None:
 def test_once() -> None:
     table, made = TextTable(["a", "bc"]), []
     for key in ("one", "two", "one"):
-        assert table.once(key, lambda key=key: made.append(key) or len(made)) == made.index(key) + 1
+        assert (
+            table.cached(key, lambda key=key: made.append(key) or len(made)) == made.index(key) + 1
+        )
     assert made == ["one", "two"]
-    assert table.letters.tolist() == [1, 2]
+    assert table.lengths.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("good", [[True, False, True], [False, False, False], [True] * 3])

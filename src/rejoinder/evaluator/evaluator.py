@@ -103,12 +103,13 @@ class Evaluator:
     def encode(self) -> Encode | None:
         """Function from texts to unit vectors: that of the retriever, or of the scorer; None if
         neither has vectors of texts (BM25 compares words, a network may read subwords)."""
+        from rejoinder.learn.inputs.vectors import VectorInput
         from rejoinder.retrieve.dense import VectorRetriever
 
         if isinstance(self.retriever, VectorRetriever):
             return self.retriever.encode
-        sentences: Encode | None = getattr(self.scorer.form, "sentences", None)
-        return sentences
+        inputs = self.scorer.inputs
+        return inputs.sentence_vectors if isinstance(inputs, VectorInput) else None
 
     @cached_property
     def held_out(self) -> list[str]:

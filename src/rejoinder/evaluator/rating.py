@@ -25,7 +25,7 @@ NO_RATER = "the evaluator has no rater: its logs were too small to train one"
 
 Turns = tuple[str, ...]
 Question = tuple[Turns, str | None, Turns, str]
-"""A context, a good reply to it or None; the turns that the rated reply answered, and that reply."""
+"""A context, a good reply to it or None, the turns that the rated reply answers, and that reply."""
 
 
 def rate_references(

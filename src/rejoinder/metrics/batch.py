@@ -154,7 +154,7 @@ class Batch:
     def slices(self, max_characters: int) -> Iterator[Batch]:
         """Split the batch into slices of whole items with at most about this many characters, so
         that what is computed for a slice stays small."""
-        length = self.table.letters
+        length = self.table.lengths
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(length[self.reference])])
         total = np.cumsum(length[self.reply] + np.diff(ends[self.first]))
         begin = 0

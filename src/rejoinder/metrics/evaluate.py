@@ -15,9 +15,10 @@ import numpy as np
 from rejoinder.errors import DataError
 from rejoinder.items import Item
 from rejoinder.metrics.batch import Batch
+from rejoinder.metrics.batch_scores import BatchScores
 from rejoinder.metrics.language_check import LanguageCheck
 from rejoinder.metrics.metric import ItemMetric, SetMetric
-from rejoinder.metrics.scoring_context import BatchScores, ScoringContext, score_batch
+from rejoinder.metrics.scoring_context import ScoringContext, score_batch
 from rejoinder.progress import Progress
 from rejoinder.text.tokens import Unsplittable
 

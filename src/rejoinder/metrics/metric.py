@@ -20,11 +20,12 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rejoinder.items import Item
 from rejoinder.metrics.batch import Batch, Floats
+from rejoinder.metrics.batch_scores import BatchScores, score_references
 from rejoinder.metrics.pooling import Pooling, averaged
+from rejoinder.metrics.reasons import NO_CONTEXT, NO_REFERENCES, Reasons
 from rejoinder.metrics.tokenized import Tokenized
 from rejoinder.registry import METRICS
 from rejoinder.spec import Spec, build, explicit_parameters, parameters, parse, spec_of
@@ -34,17 +35,10 @@ from rejoinder.version import __version__
 
 if TYPE_CHECKING:
     from rejoinder.evaluator.evaluator import Evaluator
-    from rejoinder.metrics.scoring_context import BatchScores, ScoringContext
-
-NO_CONTEXT = "no context"
-NO_REFERENCES = "no references"
-ONLY_BAD_REFERENCES = "no reference has a weight above 0"
+    from rejoinder.metrics.scoring_context import ScoringContext
 
 MAX_PARAMETER = 1e6
 """Upper limit of numeric parameters; powers of larger numbers would overflow."""
-
-Reasons = NDArray[np.object_]
-"""For each item the reason why it cannot be scored, or None."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,8 +142,6 @@ class ItemMetric(Metric):
 
     def score(self, scoring: ScoringContext) -> BatchScores:
         """Score a batch by the references of its items."""
-        from rejoinder.metrics.scoring_context import score_references
-
         return score_references(self, scoring.batch)
 
     @abstractmethod
@@ -336,7 +328,7 @@ def make_metric(
     if language is not None and "stem" in known:
         given.setdefault("stem", language.stemmer)
     if evaluator is None or "evaluator" not in known or "evaluator" in given:
-        return build(cls, cls.name, given)  # type: ignore[no-any-return]
+        return build(cls, cls.name, given)
     opened = None if isinstance(evaluator, str | PathLike) else evaluator
     given["evaluator"] = str(evaluator if opened is None else opened.path)
     metric: Metric = build(cls, cls.name, given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import RejoinderError, UsageError
@@ -98,7 +98,7 @@ def make_metrics(
 def _opened(evaluator: str | PathLike[str] | Evaluator) -> Evaluator:
     from rejoinder.evaluator.evaluator import Evaluator, open_evaluator
 
-    return evaluator if isinstance(evaluator, Evaluator) else open_evaluator(evaluator)
+    return evaluator if isinstance(evaluator, Evaluator) else open_evaluator(fspath(evaluator))
 
 
 def _label(given: MetricSpec, language: Language | None) -> str:

@@ -11,9 +11,10 @@ from evaluators import make_evaluator, open_small
 from rejoinder.evaluator.rating import NO_RATER
 from rejoinder.items import Item, Reference
 from rejoinder.metrics.batch import Batch
+from rejoinder.metrics.batch_scores import BatchScores
 from rejoinder.metrics.evaluator.rating import NO_GOOD_REFERENCE
 from rejoinder.metrics.metric import ItemMetric, make_metric
-from rejoinder.metrics.scoring_context import BatchScores, ScoringContext
+from rejoinder.metrics.scoring_context import ScoringContext
 
 CHEESE = ["do you like cheese"]
 ITEMS = [

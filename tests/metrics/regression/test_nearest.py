@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scoring import score_with
 
 import rejoinder
 from rejoinder.errors import UsageError
 from rejoinder.items import Item, Reference
 from rejoinder.metrics.metric import make_metric
 from rejoinder.metrics.metric_set import make_metrics
-from scoring import score_with
 
 REPLY = "a b c d"
 # edits of 4 words: 1, 2, 3 and 4; similarities ¾, ½, ¼ and 0

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scoring import score_with
 from sklearn.svm import SVR
 
 import rejoinder
@@ -19,7 +20,6 @@ from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.metric import make_metric
 from rejoinder.metrics.metric_set import make_metrics
 from rejoinder.metrics.regression.svr import Svr
-from scoring import score_with
 
 WER = "wer(tok=whitespace)"
 ALONE = f"svr(d={WER},share=never)"

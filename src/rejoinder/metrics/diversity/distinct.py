@@ -77,7 +77,7 @@ class NgramSet(TokenizedSet):
             # an n-gram is the pair of a shorter one and the next token, renumbered
             longer = left[at] > n
             at, grams = at[longer], grams[longer]
-            pairs = grams * np.int64(tokens.vocabulary) + ids[at + n]
+            pairs = grams * np.int64(tokens.vocabulary_size) + ids[at + n]
             grams = np.unique(pairs, return_inverse=True)[1]
         return np.unique(grams, return_counts=True)[1]
 

@@ -21,7 +21,7 @@ import numpy as np
 from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.metrics.embedding.static import UNKNOWN_REFERENCES, PooledMetric
 from rejoinder.metrics.embedding.vectors import Codes, Vectors
-from rejoinder.metrics.metric import NO_CONTEXT, Reasons
+from rejoinder.metrics.reasons import NO_CONTEXT, Reasons
 
 AGAINST = ("reference", "query")
 UNKNOWN_QUERY = "no word of the last turn of the context has a vector"

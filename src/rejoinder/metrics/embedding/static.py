@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.metrics.embedding.vectors import Codes, Vectors, cosines, unit
-from rejoinder.metrics.metric import OverlapMetric, Reasons
+from rejoinder.metrics.metric import OverlapMetric
+from rejoinder.metrics.reasons import Reasons
 from rejoinder.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class StaticMetric(OverlapMetric):
 
     def known(self, batch: Batch) -> KnownWords:
         """The known words of the batch's texts, looked up once for all metrics that ask."""
-        return batch.table.once(
+        return batch.table.cached(
             (KnownWords, self.tokenizer, self.lower, self.word_vectors.digest),
             lambda: KnownWords.of(self.tokens(batch), self.word_vectors),
         )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rejoinder.metrics.batch import Batch, Floats
+from rejoinder.metrics.batch_scores import BatchScores, batch_scores
 from rejoinder.metrics.evaluator.evaluator_metric import (
     NEEDS_EVALUATOR,
     TOLERANCE,
@@ -25,16 +26,16 @@ from rejoinder.metrics.evaluator.evaluator_metric import (
 from rejoinder.metrics.evaluator.ranges import range_of
 from rejoinder.metrics.metric import (
     ItemMetric,
-    Reasons,
     WholeItemMetric,
     check_choice,
     nested_default,
     nested_signature,
 )
+from rejoinder.metrics.reasons import Reasons
 
 if TYPE_CHECKING:
     from rejoinder.evaluator.evaluator import Evaluator
-    from rejoinder.metrics.scoring_context import BatchScores, ScoringContext
+    from rejoinder.metrics.scoring_context import ScoringContext
 
 BLENDS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "arithmetic": lambda a, b: (a + b) / 2,
@@ -138,8 +139,6 @@ class Blend(WholeItemMetric, EvaluatorMetric):
         return BLENDS[self.blend](parts["ref"], parts["unref"])
 
     def score(self, scoring: ScoringContext) -> BatchScores:
-        from rejoinder.metrics.scoring_context import batch_scores
-
         found = {key: scoring.score(metric) for key, metric in self.components.items()}
         reasons: Reasons = np.full(len(scoring.batch), None, object)
         for key in reversed([key for key in found if key not in self.optional]):

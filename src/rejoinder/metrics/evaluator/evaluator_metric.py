@@ -7,11 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from rejoinder.errors import UsageError
+from rejoinder.metrics.batch_scores import BatchScores, score_references
 from rejoinder.metrics.metric import ItemMetric, WholeItemMetric, check_range
 
 if TYPE_CHECKING:
     from rejoinder.evaluator.evaluator import Evaluator
-    from rejoinder.metrics.scoring_context import BatchScores, ScoringContext
+    from rejoinder.metrics.scoring_context import ScoringContext
 
 NEEDS_EVALUATOR = (
     "needs an evaluator: make one from your logs with 'rejoinder fit LOGS -o evaluator/'"
@@ -82,8 +83,6 @@ class NetworkMetric(WholeItemMetric, EvaluatorMetric):
         return NEEDS_EVALUATOR if self.evaluator is None else None
 
     def score(self, scoring: ScoringContext) -> BatchScores:
-        from rejoinder.metrics.scoring_context import score_references
-
         return score_references(self, scoring.batch, scoring.expansion(self.opened_evaluator))
 
 
@@ -107,8 +106,6 @@ class ExpandingMetric(EvaluatorMetric):
         return super()._signed(key)
 
     def score(self, scoring: ScoringContext) -> BatchScores:
-        from rejoinder.metrics.scoring_context import score_references
-
         if (evaluator := self.evaluator_or_none) is None:
             return super().score(scoring)
         expansion = scoring.expansion(evaluator, self.k)

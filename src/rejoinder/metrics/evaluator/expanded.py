@@ -22,7 +22,8 @@ from rejoinder.metrics.evaluator.evaluator_metric import (
     TOLERANCE,
     ExpandingMetric,
 )
-from rejoinder.metrics.metric import ItemMetric, Reasons, WholeItemMetric, nested_default
+from rejoinder.metrics.metric import ItemMetric, WholeItemMetric, nested_default
+from rejoinder.metrics.reasons import Reasons
 
 SENTENCE_COSINE = nested_default("sentence-cosine")
 

@@ -21,7 +21,8 @@ import numpy as np
 from rejoinder.evaluator.rating import NO_RATER, good_references, rate_replies
 from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.metrics.evaluator.evaluator_metric import NetworkMetric
-from rejoinder.metrics.metric import NO_CONTEXT, Reasons, has_context
+from rejoinder.metrics.metric import has_context
+from rejoinder.metrics.reasons import NO_CONTEXT, Reasons
 
 NO_GOOD_REFERENCE = "no reference that is known to be good"
 

@@ -17,7 +17,7 @@ Without them, or if the evaluator has no rater:
 
 n brings each component to [0, 1]: (v - low) / (high - low), cut at 0 and 1, with the range of the
 metric on held-out dialogues, which the evaluator's manifest lists. The structure is that of
-``ruber``; all of its components were replaced. docs/study has the comparison.
+``ruber``; all of its components were replaced. docs/evaluator-study.md has the comparison.
 
 ``ref``: another referenced metric, such as ``expanded(d=sentence-cosine)``.  ``unref``: another
 unreferenced one.  ``rating=false`` leaves the rater out.  ``blend``: ``arithmetic``, ``geometric``,

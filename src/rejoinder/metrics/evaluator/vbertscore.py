@@ -36,7 +36,8 @@ from typing import ClassVar
 from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.metrics.embedding.bertscore import BertScore, with_f
 from rejoinder.metrics.evaluator.evaluator_metric import ExpandingMetric
-from rejoinder.metrics.metric import ONLY_BAD_REFERENCES, Reasons, check_choice
+from rejoinder.metrics.metric import check_choice
+from rejoinder.metrics.reasons import ONLY_BAD_REFERENCES, Reasons
 
 WEIGHT_PLACES = ("outside", "inside")
 

@@ -40,7 +40,8 @@ from rejoinder.metrics.evaluator.evaluator_metric import (
     TOLERANCE,
     ExpandingMetric,
 )
-from rejoinder.metrics.metric import Reasons, check_range
+from rejoinder.metrics.metric import check_range
+from rejoinder.metrics.reasons import Reasons
 from rejoinder.spec import Spec
 
 
@@ -71,7 +72,7 @@ class VCosine(ExpandingMetric):
         """Return [texts of the table, d] unit vectors; zeros for texts without a vector."""
         evaluator = self.opened_evaluator
         texts = [text.strip() for text in batch.table.texts]
-        return batch.table.once((VCosine, str(evaluator)), lambda: evaluator.vectors(texts))
+        return batch.table.cached((VCosine, str(evaluator)), lambda: evaluator.vectors(texts))
 
     def has_vector(self, batch: Batch) -> NDArray[np.bool_]:
         """Return [texts of the table] which of them have a vector."""

@@ -98,7 +98,7 @@ class Bleu(OverlapMetric):
         matches = overlap(
             tokens.ids,
             tokens.starts,
-            tokens.vocabulary,
+            tokens.vocabulary_size,
             batch.reply,
             batch.reference,
             batch.first,

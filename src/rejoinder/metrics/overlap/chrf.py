@@ -96,7 +96,7 @@ def _counts(tokens: Tokens, batch: Batch, order: int) -> Floats:
     matches = overlap(
         tokens.ids,
         tokens.starts,
-        tokens.vocabulary,
+        tokens.vocabulary_size,
         batch.reply,
         batch.reference,
         batch.first,

@@ -34,9 +34,9 @@ from typing import ClassVar
 import numpy as np
 
 from rejoinder.metrics.batch import Batch, Floats
-from rejoinder.metrics.metric import ONLY_BAD_REFERENCES, Reasons
 from rejoinder.metrics.overlap.bleu import Bleu
 from rejoinder.metrics.pooling import averaged
+from rejoinder.metrics.reasons import ONLY_BAD_REFERENCES, Reasons
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -94,7 +94,7 @@ class Meteor(OverlapMetric):
             tokens.starts,
             first,
             synonyms,
-            max(tokens.vocabulary, 1),
+            max(tokens.vocabulary_size, 1),
             batch.reply,
             batch.reference,
         )

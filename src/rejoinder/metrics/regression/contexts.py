@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from rejoinder.metrics.batch import Batch, Floats, Ints
-from rejoinder.metrics.metric import ItemMetric, Reasons
+from rejoinder.metrics.metric import ItemMetric
+from rejoinder.metrics.reasons import Reasons
 from rejoinder.metrics.regression.similarity import similarities, unset
 
 MAX_PAIRS = 1 << 19

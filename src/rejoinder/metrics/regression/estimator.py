@@ -14,20 +14,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rejoinder.metrics.batch import Batch, Floats, Ints
-from rejoinder.metrics.metric import (
-    NO_REFERENCES,
-    ONLY_BAD_REFERENCES,
-    ItemMetric,
-    Reasons,
-    WholeItemMetric,
-    nested_default,
-)
+from rejoinder.metrics.batch_scores import BatchScores, batch_scores
+from rejoinder.metrics.metric import ItemMetric, WholeItemMetric, nested_default
+from rejoinder.metrics.reasons import NO_REFERENCES, ONLY_BAD_REFERENCES, Reasons
 from rejoinder.metrics.regression.contexts import Context, Layout, contexts, given_weights
 from rejoinder.metrics.regression.similarity import unset
 from rejoinder.progress import Progress
 
 if TYPE_CHECKING:
-    from rejoinder.metrics.scoring_context import BatchScores, ScoringContext
+    from rejoinder.metrics.scoring_context import ScoringContext
 
 NO_OTHER = "no reference but the reply itself"
 NO_SCORE = "a reference has no weight"
@@ -81,8 +76,6 @@ class Estimator(WholeItemMetric):
         return {who: codes for m in self.metrics for who, codes in m.languages().items()}
 
     def score(self, scoring: ScoringContext) -> BatchScores:
-        from rejoinder.metrics.scoring_context import batch_scores
-
         batch = scoring.batch.without_blank_references()
         values, reasons = np.full(len(batch), np.nan), np.full(len(batch), None, object)
         reasons[batch.counts == 0] = NO_REFERENCES

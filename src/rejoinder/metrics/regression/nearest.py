@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from rejoinder.metrics.batch import Batch, Floats, Ints
-from rejoinder.metrics.metric import Reasons, check_range
+from rejoinder.metrics.metric import check_range
+from rejoinder.metrics.reasons import Reasons
 from rejoinder.metrics.regression.contexts import Context
 from rejoinder.metrics.regression.estimator import Estimator
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.metrics.embedding.sentence import SentenceCosine
-from rejoinder.metrics.metric import ItemMetric, Reasons
+from rejoinder.metrics.metric import ItemMetric
+from rejoinder.metrics.reasons import Reasons
 from rejoinder.metrics.scoring_context import score_batch
 
 MAX_PAIRS = 1 << 19

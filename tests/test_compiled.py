@@ -1,4 +1,4 @@
-"""Kernels where nothing can be kept on disk: a read-only installation, no home."""
+"""Kernels without a cache on disk: a read-only installation, no home."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "rejoinder"
 MODULES = ["alignment", "meteor", "ngrams", "poisson", "resampling", "ribes", "tokens"]
 
 
-def test_without_a_folder_for_the_cache(tmp_path: Path) -> None:
+def test_kernels_work_without_a_cache_folder(tmp_path: Path) -> None:
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(SOURCE, tmp_path / "rejoinder", ignore=ignore)
     nowhere = tmp_path / "file"
-    nowhere.write_text("not a folder, so nobody can make one inside, not even root")
+    nowhere.write_text("not a folder, so that no folder can be made inside, not even by root")
     for folder in [tmp_path / "rejoinder", *(tmp_path / "rejoinder").rglob("*")]:
         if folder.is_dir():
             (folder / "__pycache__").write_text("not a folder either")

@@ -32,7 +32,7 @@ def keys(count: int, start: int = 0) -> list[bytes]:
     return [key_of(str(number)) for number in range(start, start + count)]
 
 
-def test_entries_come_back_in_another_process(tmp_path: Path) -> None:
+def test_entries_are_read_by_another_process(tmp_path: Path) -> None:
     entries = {key: value_of(key) for key in keys(1000)}
     Cache(tmp_path).put(entries.items())
     code = (
@@ -48,7 +48,7 @@ def test_entries_come_back_in_another_process(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.text(), max_size=4), st.lists(st.text(), max_size=4))
-def test_other_parts_have_another_key(one: list[str], other: list[str]) -> None:
+def test_different_parts_have_different_keys(one: list[str], other: list[str]) -> None:
     assert (key_of(*one) == key_of(*other)) == (one == other)
 
 
@@ -58,7 +58,7 @@ def test_texts_are_not_in_the_file(tmp_path: Path) -> None:
     assert all(b"hunter2" not in path.read_bytes() for path in tmp_path.iterdir())
 
 
-def test_a_damaged_entry_is_missing_counted_and_can_be_put_again(tmp_path: Path) -> None:
+def test_damaged_entry_is_missing_and_counted_and_can_be_stored_again(tmp_path: Path) -> None:
     first, second, third = keys(3)
     Cache(tmp_path).put((key, value_of(key)) for key in (first, second, third))
     with sqlite3.connect(file_of(tmp_path)) as database:
@@ -84,7 +84,7 @@ def test_a_damaged_entry_is_missing_counted_and_can_be_put_again(tmp_path: Path)
 
 
 @pytest.mark.parametrize("damage", ["no database", "cut off", "garbage in the middle"])
-def test_a_damaged_file_is_set_aside(tmp_path: Path, damage: str) -> None:
+def test_damaged_file_is_renamed(tmp_path: Path, damage: str) -> None:
     Cache(tmp_path).put((key, value_of(key)) for key in keys(200))
     path = file_of(tmp_path)
     whole = path.read_bytes()
@@ -110,7 +110,7 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, damage: str) -> None:
     assert "damaged" in cache.notes()[0]
 
 
-def test_two_processes_set_a_damaged_file_aside_once(tmp_path: Path) -> None:
+def test_two_processes_rename_a_damaged_file_once(tmp_path: Path) -> None:
     """The second must not throw away what the first has started anew."""
     Cache(tmp_path).put([(key_of("old"), b"1234")])
     file_of(tmp_path).write_bytes(b"no database " * 1000)
@@ -169,7 +169,7 @@ def test_many_processes_write_and_one_is_killed(tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_forked_child_has_a_connection_of_its_own(tmp_path: Path) -> None:
+def test_forked_child_opens_its_own_connection(tmp_path: Path) -> None:
     """SQLite's connections do not survive a fork; the child's writes must reach the file."""
     code = """
 import os, sys
@@ -187,7 +187,7 @@ assert len(cache.get([key_of("parent"), key_of("child"), key_of("after")])) == 3
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=60)
 
 
-def test_memory_answers_without_the_file_and_is_bounded(tmp_path: Path) -> None:
+def test_memory_is_used_before_the_file_and_is_bounded(tmp_path: Path) -> None:
     room = 10 * (3000 + module.ENTRY_OVERHEAD)
     cache = Cache(None, max_memory=room)
     first, *others = keys(11)
@@ -199,7 +199,7 @@ def test_memory_answers_without_the_file_and_is_bounded(tmp_path: Path) -> None:
     assert cache.notes() == []
 
 
-def test_the_file_is_bounded(tmp_path: Path) -> None:
+def test_file_is_bounded(tmp_path: Path) -> None:
     cache = Cache(tmp_path, max_memory=0, max_file=2**20)
     for start in range(0, 2000, 50):
         cache.put((key, value_of(key)) for key in keys(50, start))
@@ -210,7 +210,7 @@ def test_the_file_is_bounded(tmp_path: Path) -> None:
     assert set(keys(50, 1950)) <= set(found)
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     cache = Cache(tmp_path / "file" / "cache")
     (key,) = keys(1)
@@ -220,7 +220,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     assert "continuing without it" in note
 
 
-def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_location_of_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("REJOINDER_CACHE", "~/mine")
     assert cache_folder() == Path.home() / "mine"
     monkeypatch.setenv("REJOINDER_CACHE", "off")

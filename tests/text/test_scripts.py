@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rejoinder.text.scripts import unsplit
+from rejoinder.text.scripts import unsplit_script
 from rejoinder.text.tokenizers.char import Char
 from rejoinder.text.tokenizers.intl import Intl
 from rejoinder.text.tokenizers.ja_mecab import JaMecab
@@ -31,8 +31,8 @@ from rejoinder.text.tokens import Tokens
         (["မင်္ဂလာပါကျွန်တော်"], "Thai, Lao, Khmer or Burmese"),
     ],
 )
-def test_a_long_run_names_its_script(tokens: list[str], script: str) -> None:
-    found = unsplit(tokens, 3)
+def test_script_of_a_long_run(tokens: list[str], script: str) -> None:
+    found = unsplit_script(tokens, 3)
     assert found is not None
     assert found.name == script
 
@@ -49,17 +49,17 @@ def test_a_long_run_names_its_script(tokens: list[str], script: str) -> None:
         ["สวัสดี", "ครับ"],
     ],
 )
-def test_words_are_left_in_peace(tokens: list[str]) -> None:
-    assert unsplit(tokens, 3) is None
+def test_words_are_no_problem(tokens: list[str]) -> None:
+    assert unsplit_script(tokens, 3) is None
 
 
-def test_the_limit_is_the_longest_word() -> None:
-    assert unsplit(["天気予報"], 3) is not None
-    assert unsplit(["天気予報"], 4) is None
+def test_limit_is_the_maximum_length() -> None:
+    assert unsplit_script(["天気予報"], 3) is not None
+    assert unsplit_script(["天気予報"], 4) is None
 
 
 @pytest.mark.parametrize("tokenizer", [Mteval13a(), Intl(), Whitespace()])
-def test_tokenizers_that_need_spaces_say_so(tokenizer: Tokenizer) -> None:
+def test_tokenizers_that_need_spaces_report_texts_without_any(tokenizer: Tokenizer) -> None:
     texts = [
         "今日はとてもいい天気ですね",
         "今日 は いい 天気",
@@ -76,37 +76,37 @@ def test_tokenizers_that_need_spaces_say_so(tokenizer: Tokenizer) -> None:
 
 
 @pytest.mark.parametrize("tokenizer", [JaMecab(), ZhJieba(), Char()])
-def test_tokenizers_that_find_words_have_no_problem(tokenizer: Tokenizer) -> None:
+def test_tokenizers_that_need_no_spaces_report_nothing(tokenizer: Tokenizer) -> None:
     tokens = Tokens.of(tokenizer, ["今日はとてもいい天気ですね", "我来到北京清华大学读书"])
     assert not tokens.problems
     assert (tokens.lengths >= 4).all()
 
 
-def test_a_swallowed_text_is_a_problem_and_an_empty_one_is_not() -> None:
+def test_text_without_tokens_is_a_problem_unless_it_is_empty() -> None:
     tokens = Tokens.of(Mteval13a(), ["<skipped>", "", " \n\u3000", "-\n<skipped>"])
     assert tokens.lengths.tolist() == [0, 0, 0, 0]
-    swallowed = "the tokenizer 13a turned the text into nothing"
-    assert tokens.problems == {0: swallowed, 3: swallowed}
+    lost = "the tokenizer 13a finds no token in the text"
+    assert tokens.problems == {0: lost, 3: lost}
 
 
-def test_a_tokenizer_that_loses_texts_is_a_bug() -> None:
+def test_tokenizer_that_loses_texts_is_a_bug() -> None:
     @dataclass(frozen=True)
-    class Forgetful(Tokenizer):
+    class Losing(Tokenizer):
         def tokenize(self, texts: object) -> list[list[str]]:
             return []
 
         def signature(self) -> str:
-            return "forgetful"
+            return "losing"
 
-    with pytest.raises(ValueError, match="forgetful gave 0 lists of tokens for 1 texts"):
-        Tokens.of(Forgetful(), ["a"])
+    with pytest.raises(ValueError, match="losing gave 0 lists of tokens for 1 texts"):
+        Tokens.of(Losing(), ["a"])
 
 
 def lines(*parts: str) -> Callable[[Path], list[str]]:
     return lambda data: data.joinpath(*parts).read_text("utf-8").splitlines()
 
 
-def test_real_dialogues_in_chinese_are_noticed_and_in_english_are_not(data: Path) -> None:
+def test_real_chinese_dialogues_are_reported_and_english_ones_are_not(data: Path) -> None:
     chinese = lines("xdailydialog-zh", "validation.txt")(data)
     english = lines("dailydialog", "test.txt")(data)
     twitter = lines("twitter", "conversations.txt")(data)[:5000]

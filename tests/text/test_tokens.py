@@ -36,11 +36,11 @@ def rows(tokens: Tokens) -> list[list[int]]:
     ]
 
 
-def test_equal_tokens_have_equal_numbers() -> None:
+def test_equal_tokens_have_equal_ids() -> None:
     tokens = TextTable(["a b a", "", "c b"]).tokens(Whitespace())
     (a, b, again), nothing, (c, b_again) = rows(tokens)
     assert (a, b) == (again, b_again)
-    assert len({a, b, c}) == tokens.vocabulary == 3
+    assert len({a, b, c}) == tokens.vocabulary_size == 3
     assert nothing == []
     assert tokens.lengths.tolist() == [3, 0, 2]
     assert tokens.ids.dtype == np.int32
@@ -48,7 +48,7 @@ def test_equal_tokens_have_equal_numbers() -> None:
 
 
 @given(texts=st.lists(st.text("ab. \n", max_size=8), unique=True, max_size=8))
-def test_numbers_and_tokens_are_one_to_one(texts: list[str]) -> None:
+def test_ids_and_tokens_are_one_to_one(texts: list[str]) -> None:
     tokens = TextTable(texts).tokens(Mteval13a())
     words = Mteval13a().tokenize(texts)
     assert tokens.lengths.tolist() == [len(w) for w in words]
@@ -58,7 +58,7 @@ def test_numbers_and_tokens_are_one_to_one(texts: list[str]) -> None:
         for pair in zip(numbers, w, strict=True)
     }
     assert len(pairs) == len({n for n, _ in pairs}) == len({w for _, w in pairs})
-    assert {n for n, _ in pairs} == set(range(tokens.vocabulary))
+    assert {n for n, _ in pairs} == set(range(tokens.vocabulary_size))
 
 
 def test_each_text_is_tokenized_once_for_each_casing() -> None:
@@ -71,18 +71,18 @@ def test_each_text_is_tokenized_once_for_each_casing() -> None:
     assert tokenizer.seen == ["A b", "B", "a b", "b"]
 
 
-def test_lower_makes_cases_equal() -> None:
+def test_lower_ignores_case() -> None:
     table = TextTable(["Yes ÉTÉ", "yes été"])
     cased, lowered = rows(table.tokens(Whitespace())), rows(table.tokens(Whitespace(), lower=True))
     assert not set(cased[0]) & set(cased[1])
     assert lowered[0] == lowered[1]
 
 
-def test_problems_carry_the_number_of_the_text() -> None:
+def test_problems_have_the_index_of_the_text() -> None:
     tokens = TextTable(["fine", "今日はいい天気です", "<skipped>"]).tokens(Mteval13a())
     assert sorted(tokens.problems) == [1, 2]
     assert "does not split Japanese" in tokens.problems[1]
-    assert "turned the text into nothing" in tokens.problems[2]
+    assert "finds no token" in tokens.problems[2]
     assert not TextTable(["今日はいい天気です"]).tokens(Char()).problems
 
 
@@ -91,7 +91,7 @@ def test_characters_are_code_points_without_white_space() -> None:
     assert rows(table.characters()) == [[ord("A"), ord("b"), ord("😀")], [], [], [0xD800]]
     assert rows(table.characters(lower=True))[0] == [ord("a"), ord("b"), ord("😀")]
     assert table.characters() is table.characters()
-    assert table.characters().vocabulary > 0x10FFFF
+    assert table.characters().vocabulary_size > 0x10FFFF
 
 
 def test_empty_tables() -> None:

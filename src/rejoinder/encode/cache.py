@@ -76,7 +76,7 @@ def _cache_in(folder: Path | None) -> Cache:
 
 
 def key_of(*parts: str | bytes) -> bytes:
-    """Hash several parts to 16 bytes; their lengths are included, so that ab+c differs from a+bc."""
+    """Hash several parts to 16 bytes, with their lengths, so that ab+c differs from a+bc."""
     key = blake2b(digest_size=16)
     for part in parts:
         # a lone surrogate is not UTF-8, but texts with it must have keys, too

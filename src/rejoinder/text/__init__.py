@@ -1,1 +1,1 @@
-"""Languages, tokenizers, and texts turned into numbers."""
+"""Languages, language identification, tokenizers, and texts as arrays of token ids."""

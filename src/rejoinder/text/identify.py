@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from rejoinder.errors import MissingExtra
+from rejoinder.errors import MissingExtra, missing_extra
 from rejoinder.text.languages import codes, is_language, language
 from rejoinder.text.scripts import scripts_of
 
@@ -42,6 +42,8 @@ MIN_SHARE = 0.2
 In a chat in another language, many short replies ("ok", names) are in no language at all."""
 MAX_EXAMINED = 2000
 """Texts of a sample that are examined, at equal distances."""
+MAX_CHARACTERS = 10_000
+"""Characters of a text that are examined."""
 MIN_HAN = 8
 """Han letters without any kana from which on a text is Chinese, not Japanese."""
 MIN_LATIN = 8
@@ -149,7 +151,8 @@ def find_other_language(
     if not own or not all(map(is_language, own)):
         return None
     step = -(-len(texts) // MAX_EXAMINED) or 1
-    sample = [text for text in texts[::step] if any(map(str.isalpha, text))]
+    beginnings = (text[:MAX_CHARACTERS] for text in texts[::step])
+    sample = [text for text in beginnings if any(map(str.isalpha, text))]
     by_script = [_other_by_script(text, frozenset(own)) for text in sample]
     by_classifier: list[str | None] = [None] * len(sample)
     if own <= POSTED and classifier_is_available():
@@ -203,9 +206,7 @@ def classifier() -> Any:
     try:
         import pycld2
     except ImportError:
-        raise MissingExtra(
-            "the language filter needs pycld2: pip install pycld2, or leave the classifier out"
-        ) from None
+        raise missing_extra("logs", "pycld2", task="the language classifier") from None
     return pycld2
 
 

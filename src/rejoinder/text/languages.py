@@ -1,6 +1,6 @@
-"""What to do with texts of a language unless the user says otherwise.
+"""Languages, and the default tokenizer and stemmer of each.
 
-Only defaults: any tokenizer or stemmer can be named in a metric's spec.
+Any other tokenizer or stemmer can be named in the spec of a metric.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from rejoinder.errors import UsageError
 
 @dataclass(frozen=True)
 class Language:
-    """A language, and how its texts are split into words and the words into stems."""
+    """A language with its default tokenizer and stemmer."""
 
     code: str
-    """Two letters, of ISO 639-1."""
+    """ISO 639-1 code."""
     name: str
     tokenizer: str
     """Spec of a tokenizer."""
     stemmer: str
-    """An algorithm of snowballstemmer, or ``none``."""
+    """Name of an algorithm of snowballstemmer, or ``none``."""
 
 
 def language(code: str) -> Language:
-    """The defaults for a language tag; whatever follows the language itself is ignored.
+    """Return the defaults for a language tag; region and script are ignored.
 
     >>> language("ja")
     Language(code='ja', name='Japanese', tokenizer='ja-mecab', stemmer='none')
@@ -36,9 +36,9 @@ def language(code: str) -> Language:
     tag = _TAG.fullmatch(code.lower())
     if tag is None or tag["language"] not in _NAMES:
         raise UsageError(f"unknown language '{code}': {_advice(code.lower())}")
-    known = tag["language"]
+    plain = tag["language"]
     return Language(
-        known, _NAMES[known], _TOKENIZERS.get(known, "intl"), _STEMMERS.get(known, "none")
+        plain, _NAMES[plain], _TOKENIZERS.get(plain, "intl"), _STEMMERS.get(plain, "none")
     )
 
 
@@ -53,7 +53,7 @@ def is_language(code: str) -> bool:
 
 
 def _advice(word: str) -> str:
-    """People write names (japanese), countries (jp) and other standards (jpn)."""
+    """Suggest codes for names (japanese), countries (jp) and codes of other standards (jpn)."""
     meant = {**{name.lower(): code for code, name in _NAMES.items()}, **_COUNTRIES}
     near = [meant[word]] if word in meant else []
     near = near or [meant[name] for name in difflib.get_close_matches(word, meant, n=3)]

@@ -1,9 +1,8 @@
-"""Scripts that are written without spaces, and how to notice text left in one piece.
+"""Scripts of languages, and detection of text that a tokenizer failed to split.
 
-A tokenizer that splits at spaces makes one long "word" of a Japanese sentence. Text that was
-split beforehand is fine, so what counts is the token, not the text: a run of characters that
-is longer than words are. Katakana alone is exempt: コミュニケーション is one word, and such
-loan words grow long.
+A tokenizer that splits at spaces makes one long "word" of a Japanese sentence. Texts that were
+tokenized beforehand are fine, so the tokens are examined, not the text: a run of characters that
+is longer than any word. Katakana alone is exempt: loan words such as コミュニケーション are long.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _SOUTH_EAST = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 
 @dataclass(frozen=True)
 class Script:
-    """A way of writing, and the tokenizers that split it."""
+    """A script without spaces, and the tokenizers that split it."""
 
     name: str
     advice: str
@@ -34,19 +33,21 @@ _KANA = re.compile(f"[{_HIRAGANA}{_KATAKANA}]")
 
 
 @cache
-def _too_long(longest: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Runs that are no words: of Han and kana but not of katakana alone, and further south."""
-    east = f"(?=[{_KATAKANA}]*[{_HIRAGANA}{_HAN}])[{_HIRAGANA}{_KATAKANA}{_HAN}]{{{longest + 1},}}"
+def _too_long(max_length: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of runs too long for a word, in East and South East Asian scripts."""
+    east = (
+        f"(?=[{_KATAKANA}]*[{_HIRAGANA}{_HAN}])[{_HIRAGANA}{_KATAKANA}{_HAN}]{{{max_length + 1},}}"
+    )
     # Thai and its neighbours write several code points a letter
-    south_east = f"[{_SOUTH_EAST}]{{{4 * longest},}}"
+    south_east = f"[{_SOUTH_EAST}]{{{4 * max_length},}}"
     return re.compile(east), re.compile(south_east)
 
 
-def unsplit(tokens: Sequence[str], longest: int) -> Script | None:
-    """The script of tokens of which one runs on for more than ``longest`` characters, or None."""
-    east, south_east = _too_long(longest)
+def unsplit_script(tokens: Sequence[str], max_length: int) -> Script | None:
+    """Return the script of a token that is longer than ``max_length`` characters, or None."""
+    east, south_east = _too_long(max_length)
     for token in tokens:
-        if len(token) > longest and not token.isascii():
+        if len(token) > max_length and not token.isascii():
             if east.search(token):
                 return JAPANESE if any(map(_KANA.search, tokens)) else CHINESE
             if south_east.search(token):

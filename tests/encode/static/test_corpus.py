@@ -24,7 +24,7 @@ def corpus(batches: list[list[str]], *, lower: bool = True, min_count: int = 1) 
     return Corpus.of(batches, WHITESPACE, lower, min_count)
 
 
-def test_every_turn_of_the_pairs_once(tmp_path: Path) -> None:
+def test_every_turn_of_the_pairs_is_read_once(tmp_path: Path) -> None:
     """a → b, a → c, c → d: four turns; b and c answer the same a, c is answered by d."""
     pairs = [("a", "1", "b", "2"), ("a", "1", "c", "3"), ("c", "3", "d", "4"), ("a", "9", "b", "8")]
     names = ["utterance", "utterance_id", "response", "response_id"]
@@ -38,7 +38,7 @@ def test_every_turn_of_the_pairs_once(tmp_path: Path) -> None:
     assert sorted(texts(tmp_path / "p.parquet")) == ["a"] * 3 + ["b"] * 2 + ["c"] * 2 + ["d"]
 
 
-def test_plain_files_and_several(tmp_path: Path) -> None:
+def test_several_plain_files(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n\n two \r\n", "utf-8")
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"drei\n"))
     pq.write_table(pa.table({"utterance": ["x", None], "response": ["y", ""]}), tmp_path / "p")
@@ -80,19 +80,19 @@ def test_words_are_numbered_by_frequency() -> None:
     assert corpus([["A a"]], lower=False).words == ["A", "a"]
 
 
-def test_the_order_of_files_does_not_number_words_anew() -> None:
+def test_word_ids_do_not_depend_on_the_order_of_files() -> None:
     one = corpus([["b a", "c d"], ["e f a"]])
     other = corpus([["e f a"], ["c d", "b a"]])
     assert one.words == other.words
 
 
-def test_texts_that_can_not_be_split_are_left_out() -> None:
+def test_texts_that_cannot_be_split_are_left_out() -> None:
     made = corpus([["こんにちは、お元気ですか今日はどうでしょう", "good morning"]])
     assert made.words == ["good", "morning"]
     assert (made.texts, made.unsplit) == (2, 1)
 
 
-def test_nothing_at_all() -> None:
+def test_no_texts() -> None:
     made = corpus([])
     assert (made.words, made.texts, len(made.ids), made.starts.tolist()) == ([], 0, 0, [0])
     made = corpus([["", " "], ["rare words"]], min_count=2)

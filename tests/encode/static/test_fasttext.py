@@ -57,7 +57,7 @@ def read(path: Path) -> WordVectors:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_vectors_equal_gensims(model: Path, tmp_path: Path, packed: bool) -> None:
+def test_vectors_equal_those_of_gensim(model: Path, tmp_path: Path, packed: bool) -> None:
     peer = load_facebook_vectors(str(model))
     copy = tmp_path / "copy.bin"
     copy.write_bytes(gzip.compress(model.read_bytes()) if packed else model.read_bytes())
@@ -71,7 +71,7 @@ def test_vectors_equal_gensims(model: Path, tmp_path: Path, packed: bool) -> Non
     assert np.abs(found).min(axis=1).max() > 0
 
 
-def test_lower_case_comes_before_n_grams(model: Path) -> None:
+def test_lower_case_is_preferred_to_ngrams(model: Path) -> None:
     vectors = read(model)
     found, _ = vectors.find(["CAT", "cat", "CATS"])
     np.testing.assert_array_equal(found[0], found[1])
@@ -79,7 +79,7 @@ def test_lower_case_comes_before_n_grams(model: Path) -> None:
     np.testing.assert_allclose(found[2], peer["CATS"], atol=1e-6)
 
 
-def test_a_word_too_short_for_n_grams_is_unknown(tmp_path: Path) -> None:
+def test_word_too_short_for_ngrams_is_unknown(tmp_path: Path) -> None:
     """<a> has three characters; the shortest n-gram of this model has four."""
     trained = FastText(TEXTS, vector_size=4, min_count=1, epochs=1, bucket=50, min_n=4, max_n=5)
     save_facebook_model(trained, str(tmp_path / "m.bin"))
@@ -94,7 +94,7 @@ def test_a_word_too_short_for_n_grams_is_unknown(tmp_path: Path) -> None:
     st.integers(0, 4),
     st.integers(1, 2**31 - 1),
 )
-def test_n_grams_and_hashes_equal_gensims(
+def test_ngrams_and_hashes_equal_those_of_gensim(
     words: list[str], shortest: int, more: int, buckets: int
 ) -> None:
     encoded = [word.encode() for word in words]
@@ -107,7 +107,7 @@ def test_n_grams_and_hashes_equal_gensims(
         assert found[starts[number] : starts[number + 1]].tolist() == expected
 
 
-def test_the_end_of_a_sentence_has_no_n_grams(tmp_path: Path) -> None:
+def test_end_of_sentence_has_no_ngrams(tmp_path: Path) -> None:
     """As in fastText itself: ``</s>`` is its own row; ``ab`` the mean of its row and <ab, ab>."""
     settings = struct.pack("<12id", 1, 5, 5, 1, 5, 1, 2, 2, 10, 3, 3, 100, 1e-4)
     dictionary = struct.pack("<3i2q", 2, 2, 0, 9, -1)
@@ -123,7 +123,7 @@ def test_the_end_of_a_sentence_has_no_n_grams(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [0.001, 0.01, 0.05, 0.3, 0.6])
-def test_a_model_that_is_cut_off(model: Path, tmp_path: Path, share: float) -> None:
+def test_truncated_model(model: Path, tmp_path: Path, share: float) -> None:
     data = model.read_bytes()
     cut = tmp_path / "cut.bin"
     cut.write_bytes(data[: max(8, int(share * len(data)))])
@@ -132,7 +132,7 @@ def test_a_model_that_is_cut_off(model: Path, tmp_path: Path, share: float) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["cut.bin"]
 
 
-def test_what_can_not_be_read(model: Path, tmp_path: Path) -> None:
+def test_damaged_models_are_refused(model: Path, tmp_path: Path) -> None:
     data = bytearray(model.read_bytes())
     bad = tmp_path / "bad.bin"
 
@@ -155,7 +155,7 @@ def test_what_can_not_be_read(model: Path, tmp_path: Path) -> None:
     assert "size of its dictionary is wrong" in complaint()
 
 
-def test_a_quantised_model(tmp_path: Path) -> None:
+def test_quantised_model_is_refused(tmp_path: Path) -> None:
     settings = struct.pack("<12id", 1, 5, 5, 1, 5, 1, 2, 2, 10, 3, 3, 100, 1e-4)
     dictionary = struct.pack("<3i2q", 1, 1, 0, 9, -1) + b"ab\0" + struct.pack("<qb", 3, 0)
     data = struct.pack("<2i", 793712314, 12) + settings + dictionary + struct.pack("<?", True)

@@ -72,7 +72,7 @@ def test_files_of_gensim(
     assert origin(path) == {"source": name, "source_format": format}
 
 
-def test_the_original_word2vec_ends_vectors_with_a_line_break(
+def test_line_breaks_after_vectors_as_the_original_word2vec_writes(
     tmp_path: Path, keyed: KeyedVectors
 ) -> None:
     body = b"".join(word.encode() + b" " + keyed[word].tobytes() + b"\n" for word in WORDS)
@@ -80,7 +80,7 @@ def test_the_original_word2vec_ends_vectors_with_a_line_break(
     same(read(tmp_path / "v.bin"), keyed)
 
 
-def test_binary_words_across_the_borders_of_reading(
+def test_binary_words_across_blocks(
     tmp_path: Path, keyed: KeyedVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keyed.save_word2vec_format(str(tmp_path / "v.bin"), binary=True)
@@ -111,7 +111,7 @@ def test_binary_words_across_the_borders_of_reading(
         ("a 1 2\n\x1f 3 4\n", ["a", "\x1f"], [[1, 2], [3, 4]]),
     ],
 )
-def test_odd_but_sound_text(
+def test_unusual_but_valid_text(
     tmp_path: Path, text: str, words: list[str], rows: list[list[float]]
 ) -> None:
     (tmp_path / "v.txt").write_bytes(text.encode())
@@ -120,7 +120,7 @@ def test_odd_but_sound_text(
     np.testing.assert_array_equal(vectors.find(words)[0], np.array(rows, np.float32))
 
 
-def test_words_that_are_no_utf8_stay_what_they_were(tmp_path: Path) -> None:
+def test_words_that_are_not_utf8_are_kept(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_bytes(b"caf\xe9 1 2\nb 3 4\n")
     vectors = read(tmp_path / "v.txt")
     assert list(vectors.words) == ["caf\udce9", "b"]
@@ -182,7 +182,7 @@ BINARY = HEADER + b"".join(w + b" " + struct.pack("<2f", 1, 2) for w in (b"a", b
         ),
     ],
 )
-def test_bad_files_are_named(tmp_path: Path, data: bytes, complaint: str) -> None:
+def test_bad_files_are_refused_with_their_name(tmp_path: Path, data: bytes, complaint: str) -> None:
     (tmp_path / "v").write_bytes(data)
     with pytest.raises(DataError) as caught:
         read(tmp_path / "v")
@@ -207,7 +207,7 @@ NPM = {
 
 
 @pytest.mark.parametrize("kind", ["json", "json.gz", "tgz"])
-def test_the_npm_package(tmp_path: Path, kind: str) -> None:
+def test_npm_package(tmp_path: Path, kind: str) -> None:
     data = json.dumps(NPM, ensure_ascii=False).encode()
     path = tmp_path / f"vectors.{kind}"
     if kind == "tgz":
@@ -225,7 +225,7 @@ def test_the_npm_package(tmp_path: Path, kind: str) -> None:
     np.testing.assert_array_equal(vectors.find(NPM["words"])[0], expected)
 
 
-def test_an_archive_without_vectors(tmp_path: Path) -> None:
+def test_archive_without_vectors(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "v.tgz", "w:gz", format=tarfile.USTAR_FORMAT) as archive:
         archive.addfile(tarfile.TarInfo("package/README.md"))
     with pytest.raises(DataError, match="no JSON file in the archive"):

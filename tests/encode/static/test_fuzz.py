@@ -50,7 +50,7 @@ def attempt(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", SOUND)
-def test_the_files_are_sound_before_they_are_spoilt(kind: str, tmp_path: Path) -> None:
+def test_files_are_valid_before_they_are_damaged(kind: str, tmp_path: Path) -> None:
     (tmp_path / "v").write_bytes(SOUND[kind])
     convert(Source(tmp_path / "v", "v"), tmp_path / "folder")
     assert open_vectors_folder(tmp_path / "folder").dimensions == 2
@@ -62,7 +62,7 @@ def test_the_files_are_sound_before_they_are_spoilt(kind: str, tmp_path: Path) -
     st.lists(st.tuples(st.integers(0, 250), st.binary(min_size=0, max_size=4)), max_size=4),
     st.integers(0, 300),
 )
-def test_spoilt_files(kind: str, edits: list[tuple[int, bytes]], cut: int) -> None:
+def test_damaged_files(kind: str, edits: list[tuple[int, bytes]], cut: int) -> None:
     data = bytearray(SOUND[kind])
     for place, piece in edits:
         data[place : place + max(1, len(piece))] = piece
@@ -71,12 +71,12 @@ def test_spoilt_files(kind: str, edits: list[tuple[int, bytes]], cut: int) -> No
 
 @settings(max_examples=150)
 @given(st.binary(max_size=200))
-def test_any_bytes(data: bytes) -> None:
+def test_random_bytes(data: bytes) -> None:
     attempt(data)
     attempt(b"2 3\n" + data)
 
 
 @settings(max_examples=150)
 @given(st.text(alphabet="ab01 .-e\t\r\n\u00a0é", max_size=60))
-def test_any_text(text: str) -> None:
+def test_random_text(text: str) -> None:
     attempt(text.encode())

@@ -59,7 +59,7 @@ def test_counts_by_hand() -> None:
     assert counts.values.tolist() == [1.0, 2.0]
 
 
-def test_many_pairs_grow_the_table() -> None:
+def test_hash_table_grows_with_the_pairs() -> None:
     """More pairs than the table of counts begins with."""
     rng = np.random.default_rng(0)
     texts = rng.integers(0, 2000, (300, 60)).tolist()
@@ -96,7 +96,7 @@ def published_loss(counts: Counts, parameters: np.ndarray, x_max: float, alpha: 
     return total
 
 
-def test_the_loss_is_the_published_objective() -> None:
+def test_loss_is_the_published_objective() -> None:
     counts = random_counts(17)
     rng = np.random.default_rng(1)
     parameters = rng.normal(size=(17, 2, 6)).astype(np.float32)
@@ -105,7 +105,7 @@ def test_the_loss_is_the_published_objective() -> None:
     assert glove.loss(counts, GloveResult(parameters)) == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_step_is_that_of_the_authors_program() -> None:
+def test_step_equals_the_authors_program() -> None:
     """Two words that were neighbours once: w, w̃, b, b̃ after one epoch, step by step.
 
     diff = w·w̃ + b + b̃ - log x, g = rate · f(x) · diff; w -= g w̃ / √G, G += (g w̃)², G from 1.
@@ -130,7 +130,7 @@ def test_a_step_is_that_of_the_authors_program() -> None:
     np.testing.assert_allclose(result.vectors, expected[:, 0, :3] + expected[:, 1, :3], atol=1e-6)
 
 
-def test_it_finds_an_optimum_that_is_known() -> None:
+def test_known_optimum_is_reached() -> None:
     """log X = u·v + a + b with 4 dimensions can be met exactly: the loss tends to 0."""
     rng = np.random.default_rng(3)
     # symmetric, of rank 4 beside the biases
@@ -151,7 +151,7 @@ def test_it_finds_an_optimum_that_is_known() -> None:
     assert poor.loss(counts, poor.train(counts, 40)) > 30 * end
 
 
-def test_the_loss_goes_down() -> None:
+def test_loss_decreases() -> None:
     counts = random_counts(60, seed=5)
     glove = Glove(dimensions=8, epochs=30)
     result = glove.train(counts, 60)
@@ -173,7 +173,7 @@ def test_one_seed_gives_the_same_bits_on_any_number_of_threads(size: int) -> Non
 
 
 @pytest.mark.parametrize("players", [2, 16, 64])
-def test_no_two_games_of_a_round_share_a_block(players: int) -> None:
+def test_no_two_groups_of_a_round_share_a_block(players: int) -> None:
     """What makes threads safe: and over all rounds every two blocks meet once."""
     met = []
     for games in tournament(players):

@@ -38,7 +38,7 @@ def folders(cache: Path) -> list[Path]:
     return [path for path in cache.iterdir() if path.is_dir()]
 
 
-def test_a_file_is_converted_once(cache: Path, file: Path) -> None:
+def test_file_is_converted_once(cache: Path, file: Path) -> None:
     vectors = open_vectors(str(file))
     assert vectors.name == str(file)
     np.testing.assert_array_equal(vectors.find(["of"])[0], [[3, 4]])
@@ -57,7 +57,7 @@ def test_a_file_is_converted_once(cache: Path, file: Path) -> None:
     assert open_vectors(str(folder)).digest == vectors.digest
 
 
-def test_a_file_that_changed_is_another(cache: Path, file: Path) -> None:
+def test_changed_file_is_converted_again(cache: Path, file: Path) -> None:
     """Even if neither name nor size tell."""
     one = open_foreign_file(file, "v")
     file.write_text(TEXT.replace("4", "5"))
@@ -68,7 +68,7 @@ def test_a_file_that_changed_is_another(cache: Path, file: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["manifest.json", "words.txt", "vectors.npy"])
-def test_a_damaged_folder_in_the_cache_is_made_anew(cache: Path, file: Path, part: str) -> None:
+def test_damaged_folder_in_the_cache_is_converted_again(cache: Path, file: Path, part: str) -> None:
     sound = open_foreign_file(file, "v").digest
     (folder,) = folders(cache)
     data = bytearray((folder / part).read_bytes())
@@ -134,14 +134,14 @@ def test_many_processes_convert_once(cache: Path, tmp_path: Path) -> None:
     assert folders(cache) == [folder]
 
 
-def test_a_bad_file_leaves_nothing_in_the_cache(cache: Path, file: Path) -> None:
+def test_bad_file_leaves_nothing_in_the_cache(cache: Path, file: Path) -> None:
     file.write_text("the 1 2\nof 3\n")
     with pytest.raises(DataError, match=r"v.txt:2: 'of' has 1 numbers"):
         open_vectors(str(file))
     assert folders(cache) == []
 
 
-def test_names_that_lead_nowhere(cache: Path, tmp_path: Path) -> None:
+def test_unknown_names(cache: Path, tmp_path: Path) -> None:
     with pytest.raises(MissingExtra, match=r"'glove\.txt' are not on this machine.*or minilm"):
         open_vectors("glove.txt")
     (tmp_path / "empty").mkdir()

@@ -164,7 +164,7 @@ def test_languages_and_plain_text(tmp_path: Path) -> None:
     assert account["texts"] == 6
 
 
-def test_what_is_said(train: Train, small_pairs: Path, tmp_path: Path) -> None:
+def test_summary_of_the_training(train: Train, small_pairs: Path, tmp_path: Path) -> None:
     done = train(small_pairs, "-o", tmp_path / "v", "--min-count", "1", "--no-lower")
     assert done.code == 0 and not done.out
     assert "words of 100 dimensions, from 36 texts" in done.err and done.err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""Batches hold every text once, within their budget."""
+"""Batches contain every text once, within their size; shards cover every text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_batches(lengths: np.ndarray, budget: int) -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 99), max_size=5), min_size=1, max_size=9), st.randoms())
-def test_tokens_of_some_rows(texts: list[list[int]], random: object) -> None:
+def test_tokens_of_selected_texts(texts: list[list[int]], random: object) -> None:
     starts = np.concatenate([[0], np.cumsum([len(ids) for ids in texts])]).astype(np.int64)
     ids = np.array([number for text in texts for number in text], np.int32)
     split = TokenizedTexts(ids, starts, np.zeros(len(texts), bool))
@@ -39,7 +39,7 @@ def test_tokens_of_some_rows(texts: list[list[int]], random: object) -> None:
 
 
 @given(lengths=st.lists(st.integers(1, 300), min_size=1, max_size=30), count=st.integers(1, 9))
-def test_shares_cover_every_text_once(lengths: list[int], count: int) -> None:
+def test_shards_cover_every_text_once(lengths: list[int], count: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENBLAS_NUM_THREADS", str(count))
         assert num_threads() == count
@@ -56,7 +56,7 @@ def test_shares_cover_every_text_once(lengths: list[int], count: int) -> None:
     assert covered == list(range(sum(lengths)))
 
 
-def test_a_mistake_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
 
     def wrong(first: int, last: int) -> None:

@@ -1,4 +1,4 @@
-"""Each distinct text once, from the cache where it can be, and counted where it is cut."""
+"""Each distinct text is encoded once, read from the cache if possible, and counted if truncated."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-def test_each_distinct_text_once(make_model: Make, seen: list[int]) -> None:
+def test_each_distinct_text_is_encoded_once(make_model: Make, seen: list[int]) -> None:
     encoder = Encoder(str(make_model()))
     texts = ["blue", "the kitchen", "blue", "blue", "the kitchen", "hello"]
     found = encoder.sentences(texts)
@@ -83,7 +83,7 @@ def test_several_layers_at_once(make_model: Make, kind: str, settings: dict[str,
         np.testing.assert_allclose(vectors, alone.sentences(texts, layer=layer), atol=1e-6)
 
 
-def test_several_layers_take_one_way_through_the_network(make_model: Make, seen: list[int]) -> None:
+def test_several_layers_take_one_forward_pass(make_model: Make, seen: list[int]) -> None:
     encoder = Encoder(str(make_model()))
     texts = ["blue", "the kitchen", "hello"]
     last, lower = encoder.layered(texts, [3, 1])
@@ -93,7 +93,7 @@ def test_several_layers_take_one_way_through_the_network(make_model: Make, seen:
     assert sum(seen) == 3
 
 
-def test_a_layer_that_is_known_is_not_made_anew(make_model: Make, seen: list[int]) -> None:
+def test_cached_layer_is_not_computed_again(make_model: Make, seen: list[int]) -> None:
     """Beside other texts its last bits may be others, and what was built on them would not fit."""
     encoder = Encoder(str(make_model()))
     known = encoder.sentences(["blue", "hello"])
@@ -109,7 +109,7 @@ def test_a_layer_that_is_known_is_not_made_anew(make_model: Make, seen: list[int
     assert calls == [(0, 3), (1, 3), (3, 3)]
 
 
-def test_what_was_encoded_comes_from_the_cache(make_model: Make, seen: list[int]) -> None:
+def test_encoded_texts_are_read_from_the_cache(make_model: Make, seen: list[int]) -> None:
     name = str(make_model())
     first = Encoder(name)
     sentences, tokens = first.sentences(TEXTS), first.tokens(TEXTS, layer=2)
@@ -129,7 +129,7 @@ def test_what_was_encoded_comes_from_the_cache(make_model: Make, seen: list[int]
     assert sum(seen) == computed + 3 * len(TEXTS)
 
 
-def test_a_cached_run_imports_no_torch_and_reads_no_weights(own_model: Path) -> None:
+def test_cached_run_imports_no_torch_and_reads_no_weights(own_model: Path) -> None:
     """In another process, with weights that can't be read any more but look untouched."""
     code = (
         "import sys, json; from rejoinder.encode.transformer import Encoder\n"
@@ -164,7 +164,9 @@ def test_weights_are_hashed_once(own_model: Path, monkeypatch: pytest.MonkeyPatc
     assert Encoder(str(own_model)).digest == digest
 
 
-def test_another_model_under_the_same_name(own_model: Path, make_model: Make) -> None:
+def test_changed_model_of_the_same_name_has_another_digest(
+    own_model: Path, make_model: Make
+) -> None:
     """Other weights, other settings or another tokenizer: another digest, and other vectors."""
     before = Encoder(str(own_model))
     first = before.sentences(["hello"])
@@ -182,7 +184,7 @@ def test_another_model_under_the_same_name(own_model: Path, make_model: Make) ->
     assert Encoder(str(copy)).digest == Encoder(str(own_model)).digest
 
 
-def test_damaged_entries_are_computed_anew(make_model: Make, own_cache: Path) -> None:
+def test_damaged_entries_are_computed_again(make_model: Make, own_cache: Path) -> None:
     name = str(make_model())
     expected = Encoder(name).sentences(TEXTS)
     open_cache().close()
@@ -206,7 +208,7 @@ def test_damaged_entries_are_computed_anew(make_model: Make, own_cache: Path) ->
     assert f"cache: {len(TEXTS)} damaged entries were computed again" in notes
 
 
-def test_long_texts_are_cut_and_counted(make_model: Make) -> None:
+def test_long_texts_are_truncated_and_counted(make_model: Make) -> None:
     name = str(make_model())
     encoder = Encoder(name)
     assert encoder.max_tokens == 64 == encoder.max_sentence_tokens  # positions of the network
@@ -226,7 +228,7 @@ def test_long_texts_are_cut_and_counted(make_model: Make) -> None:
 
 
 @pytest.mark.parametrize("maximum", [None, int(1e30)])
-def test_a_tokenizer_without_a_maximum(make_model: Make, tmp_path: Path, maximum: int) -> None:
+def test_tokenizer_without_a_maximum(make_model: Make, tmp_path: Path, maximum: int) -> None:
     """Nothing says how long a text may be: 512 tokens, and never a crash."""
     source = make_model("t5", d_model=24, num_layers=1, num_heads=4, d_ff=40, d_kv=6)
     folder = Path(shutil.copytree(source, tmp_path / "t5"))

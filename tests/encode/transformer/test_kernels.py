@@ -39,7 +39,7 @@ def test_gelu_over_its_whole_range() -> None:
 
 
 @pytest.mark.parametrize("width", [1, 7, 24, 384])
-def test_normalise(width: int) -> None:
+def test_add_and_norm(width: int) -> None:
     rows, others = draws(2, 5, width, scale=3), draws(3, 5, width) + 20
     bias, scale, shift = draws(4, width), draws(5, width), draws(6, width)
     out = np.empty_like(rows)
@@ -67,7 +67,7 @@ def test_softmax(width: int, scale: float) -> None:
     scale=st.sampled_from([0.1, 1.0, 30.0]),
     seed=st.integers(0, 99),
 )
-def test_attention_looks_at_one_text(
+def test_attention_is_within_one_text(
     lengths: list[int], heads: int, size: int, scale: float, seed: int
 ) -> None:
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -197,16 +197,9 @@ def test_code_in_a_model_folder_never_runs(model_with_code: Path, tmp_path: Path
     """On a real command line whose user answers every question with yes."""
     items = tmp_path / "items.jsonl"
     items.write_text('{"id": "1", "response": "hello", "references": ["the kitchen"]}\n')
+    metric = f"sentence-cosine(model={model_with_code})"
     done = subprocess.run(
-        [
-            *(sys.executable, "-m", "rejoinder", "score", str(items)),
-            *(
-                "-m",
-                f"sentence-cosine(model='{model_with_code}')",
-                "-o",
-                str(tmp_path / "out.jsonl"),
-            ),
-        ],
+        [sys.executable, "-m", "rejoinder", "score", str(items), "-m", metric],
         input="y\n" * 20,
         capture_output=True,
         text=True,

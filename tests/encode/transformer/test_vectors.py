@@ -94,7 +94,7 @@ def test_minilm_equals_sentence_transformers() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta", "distilbert"])
-def test_families_with_a_path_of_their_own(make_model: Make, kind: str) -> None:
+def test_bert_like_families_equal_transformers(make_model: Make, kind: str) -> None:
     settings: dict[str, Any] = {}
     if kind == "distilbert":
         settings = {"dim": 24, "n_layers": 3, "n_heads": 4, "hidden_dim": 40}
@@ -111,13 +111,15 @@ def test_families_with_a_path_of_their_own(make_model: Make, kind: str) -> None:
         ("bert", {"hidden_act": "relu"}),
     ],
 )
-def test_any_other_network(make_model: Make, kind: str, settings: dict[str, Any]) -> None:
+def test_other_families_equal_transformers(
+    make_model: Make, kind: str, settings: dict[str, Any]
+) -> None:
     encoder = check_against_transformers(make_model(kind, **settings), TEXTS, atol=1e-5)
     assert isinstance(encoder._network, TransformersNetwork)
 
 
-def test_the_encoder_half_of_a_network(make_model: Make) -> None:
-    """T5 ends with a norm, which a network that is cut off keeps, as with bert-score."""
+def test_encoder_of_an_encoder_decoder(make_model: Make) -> None:
+    """T5 ends with a norm, which a truncated network keeps, as with bert-score."""
     import torch
 
     folder = make_model("t5", d_model=24, num_layers=3, num_heads=4, d_ff=40, d_kv=6)
@@ -193,7 +195,7 @@ def test_half_precision_weights_and_a_prefix(make_model: Make, tmp_path: Path) -
     assert isinstance(found._network, BertNetwork)
 
 
-def test_how_texts_are_batched_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_do_not_depend_on_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"{text} {number}" for number in range(6) for text in REAL[:8]]
     together = Encoder().sentences(texts)
     monkeypatch.setenv("REJOINDER_CACHE", "off")
@@ -201,7 +203,7 @@ def test_how_texts_are_batched_does_not_matter(monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_allclose(together[::7], alone, atol=1e-6)
 
 
-def test_settings_of_torch_stay(make_model: Make) -> None:
+def test_settings_of_torch_are_unchanged(make_model: Make) -> None:
     import torch
 
     before = torch.get_num_threads(), torch.is_grad_enabled(), torch.get_default_dtype()

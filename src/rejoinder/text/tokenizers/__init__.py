@@ -1,1 +1,1 @@
-"""Tokenizers, one file each; the registry knows their names."""
+"""Tokenizers, one file each; their names are in the registry."""

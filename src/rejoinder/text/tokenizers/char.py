@@ -1,4 +1,4 @@
-"""``char``: every character is a token, for scripts without spaces and no tokenizer at hand."""
+"""``char``: every character is a token, for scripts without spaces that have no tokenizer."""
 
 from __future__ import annotations
 

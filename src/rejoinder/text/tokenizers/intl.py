@@ -1,4 +1,4 @@
-"""``intl``: the international tokenization of mteval-v14, by Unicode's character classes."""
+"""``intl``: the international tokenization of mteval-v14, by Unicode character classes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ class Intl(Tokenizer):
     >>> Intl().tokenize(["«C'est 3,50 €», dit-il."])
     [['«', 'C', "'", 'est', '3,50', '€', '»', ',', 'dit', '-', 'il', '.']]
 
-    As in mteval, punctuation between a digit and the end of the text stays on the digit; white
-    space at the end is no part of the text, as sacreBLEU has it. The
-    rules run once over all texts together, with a line break between two texts that no rule
-    reads, so the tokens are those of the texts one by one.
+    As in mteval, punctuation between a digit and the end of the text stays with the digit; white
+    space at the end is removed first, as in sacreBLEU. For speed, the rules are applied to all
+    texts at once, separated by line breaks, which no rule matches.
     """
 
-    longest_word: ClassVar[int | None] = 3
+    max_word_length: ClassVar[int | None] = 3
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         joined = "".join([text.rstrip().replace("\n", " ") + "\n" for text in texts])
@@ -40,9 +39,9 @@ def _rules() -> tuple[tuple[Callable[[str, str], str], str], ...]:
     import regex
 
     return (
-        # punctuation stands alone, unless it is inside a number
+        # punctuation is a token of its own, unless it is inside a number
         (regex.compile(r"([^\p{N}\n])(\p{P})").sub, r"\1 \2 "),
         (regex.compile(r"(\p{P})([^\p{N}\n])").sub, r" \1 \2"),
-        # symbols always stand alone
+        # symbols are always tokens of their own
         (regex.compile(r"(\p{S})").sub, r" \1 "),
     )

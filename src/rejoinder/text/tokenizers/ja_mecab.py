@@ -8,7 +8,7 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from rejoinder.errors import MissingExtra
+from rejoinder.errors import missing_extra
 from rejoinder.text.tokenizers.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JaMecab(Tokenizer):
-    """For Japanese; the dictionary decides the tokens, so the signature names its version.
+    """For Japanese; tokens depend on the dictionary, whose version is in the signature.
 
     >>> JaMecab().tokenize(["今日はいい天気です。"])
     [['今日', 'は', 'いい', '天気', 'です', '。']]
@@ -35,18 +35,16 @@ class JaMecab(Tokenizer):
 
 
 def _readable(text: str) -> str:
-    """MeCab reads UTF-8 and stops at a NUL."""
+    """Replace what MeCab can't read: lone surrogates, and NUL, at which it stops."""
     return text.replace("\0", " ").encode("utf-8", "replace").decode()
 
 
 @cache
 def _tagger() -> GenericTagger:
-    """Loaded once a process, and outside the dataclass, which stays small and can be pickled."""
+    """Load MeCab once per process, outside the dataclass, which can then be pickled."""
     try:
         import fugashi
         import ipadic
     except ImportError:
-        raise MissingExtra(
-            "ja-mecab needs the packages fugashi and ipadic: pip install fugashi ipadic"
-        ) from None
+        raise missing_extra("ja", "fugashi", "ipadic", task="tokenizer ja-mecab") from None
     return fugashi.GenericTagger(f"{ipadic.MECAB_ARGS} -Owakati")

@@ -1,7 +1,7 @@
-"""``13a``: the tokenizer of NIST's mteval-v13a script, which most published BLEU scores use.
+"""``13a``: the tokenization of mteval-v13a of NIST, which most published BLEU scores use.
 
-Every ASCII mark but ' - . , stands alone; . and , stand alone unless they are inside a number;
-- stands alone after a digit. White space at the end of a text is dropped first, as sacreBLEU does.
+Every ASCII punctuation mark but ' - . , is a token of its own; . and , are unless they are inside
+a number; - is after a digit. White space at the end of a text is removed first, as in sacreBLEU.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Mteval13a(SpanTokenizer):
 ['Tom', '&', 'Jerry', '.', '.', '.']]
     """
 
-    longest_word: ClassVar[int | None] = 3
+    max_word_length: ClassVar[int | None] = 3
 
     def prepare(self, texts: Sequence[str]) -> Sequence[str]:
         return [
@@ -42,8 +42,7 @@ class Mteval13a(SpanTokenizer):
 
 
 def _plain(text: str) -> str:
-    """Without mteval's mark for untranslated text, with words joined that a line break cut, and
-    with entities replaced."""
+    """Remove the mark for untranslated text, join hyphenated lines, and replace entities."""
     text = text.replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
     for entity, character in _ENTITIES:
         text = text.replace(entity, character)

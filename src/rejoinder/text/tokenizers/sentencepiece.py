@@ -1,4 +1,4 @@
-"""``sentencepiece(model="…")``: the pieces of a trained SentencePiece model."""
+"""``sentencepiece(model="…")``: the subwords of a trained SentencePiece model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rejoinder.errors import DataError, MissingExtra
+from rejoinder.errors import DataError, missing_extra
+from rejoinder.files.checked import read_bytes
 from rejoinder.text.tokenizers.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SentencePiece(Tokenizer):
-    """For any language that a model was trained on; the signature carries the model's digest.
+    """For the languages of the model, whose digest is in the signature.
 
     >>> SentencePiece(model="nowhere.model")
     Traceback (most recent call last):
-    ValueError: model 'nowhere.model' cannot be read: No such file or directory
+    ValueError: model nowhere.model: cannot be read: no such file or directory
     """
 
     model: str
@@ -37,8 +38,10 @@ class SentencePiece(Tokenizer):
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         readable = [text.encode("utf-8", "replace").decode() for text in texts]
-        pieces: list[list[str]] = _processor(self.model, self.digest).encode(readable, out_type=str)
-        return pieces
+        subwords: list[list[str]] = _processor(self.model, self.digest).encode(
+            readable, out_type=str
+        )
+        return subwords
 
     def signature(self) -> str:
         return f"sentencepiece-{self.digest[:8]}"
@@ -46,11 +49,13 @@ class SentencePiece(Tokenizer):
 
 @cache
 def _processor(model: str, digest: str) -> SentencePieceProcessor:
-    """Loaded once a process and outside the dataclass, which stays small and can be pickled."""
+    """Load a model once per process, outside the dataclass, which can then be pickled."""
     try:
         from sentencepiece import SentencePieceProcessor
     except ImportError:
-        raise MissingExtra("sentencepiece needs its package: pip install sentencepiece") from None
+        raise missing_extra(
+            "sentencepiece", "sentencepiece", task="tokenizer sentencepiece"
+        ) from None
     content = _read(model)
     if hashlib.sha256(content).hexdigest() != digest:
         raise DataError("the sentencepiece model has changed during the run", path=model)
@@ -58,12 +63,12 @@ def _processor(model: str, digest: str) -> SentencePieceProcessor:
     try:
         processor.LoadFromSerializedProto(content)
     except RuntimeError:
-        raise ValueError(f"model '{model}' is not a whole sentencepiece model") from None
+        raise ValueError(f"model '{model}' is not a complete sentencepiece model") from None
     return processor
 
 
 def _read(model: str) -> bytes:
     try:
-        return Path(model).read_bytes()
-    except OSError as error:
-        raise ValueError(f"model '{model}' cannot be read: {error.strerror}") from None
+        return read_bytes(Path(model).expanduser())
+    except DataError as error:
+        raise ValueError(f"model {error}") from None

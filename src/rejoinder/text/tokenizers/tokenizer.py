@@ -1,4 +1,4 @@
-"""What every tokenizer is."""
+"""The interface of tokenizers."""
 
 from __future__ import annotations
 
@@ -18,65 +18,65 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Encoded:
-    """Tokens as numbers, end to end: text i is ``ids[starts[i]:starts[i + 1]]``."""
+    """Concatenated token ids: text i is ``ids[starts[i]:starts[i + 1]]``."""
 
     ids: Codes
     starts: Ints
     words: list[str]
-    """The tokens behind the numbers: ``words[id]``."""
+    """The token of each id."""
 
 
 @dataclass(frozen=True)
 class Tokenizer(ABC):
     """Splits texts into tokens, a batch at a time; its fields are its parameters.
 
-    Whole batches go in because the per-call overhead of a regular expression or of a native
-    library is larger than the work on one short reply.
+    It takes batches because the overhead of a call of a regular expression or a native library is
+    larger than the work on one short reply.
     """
 
-    longest_word: ClassVar[int | None] = None
-    """For a tokenizer that finds words only between spaces: a longer run of a script that is
-    written without spaces cannot be a word (see :mod:`rejoinder.text.scripts`)."""
+    max_word_length: ClassVar[int | None] = None
+    """For a tokenizer that splits at spaces: a longer run of characters of a script without spaces
+    is not a word (see :mod:`rejoinder.text.scripts`)."""
 
     @abstractmethod
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """The tokens of each text, in order."""
+        """Return the tokens of each text, in order."""
 
     @abstractmethod
     def signature(self) -> str:
-        """Name and whatever else decides the tokens: dictionary, model digest, version."""
+        """Return the name and what determines the tokens: dictionary, model digest, version."""
 
     def encode(self, texts: Sequence[str]) -> Encoded:
-        """The tokens of each text as numbers, for the compiled kernels."""
+        """Return the token ids of all texts, for the compiled kernels."""
         words = self.tokenize(texts)
         if len(words) != len(texts):
             raise ValueError(
                 f"{self.signature()} gave {len(words)} lists of tokens for {len(texts)} texts"
             )
-        number: defaultdict[str, int] = defaultdict(count().__next__)
-        ids = np.fromiter(map(number.__getitem__, chain.from_iterable(words)), np.int32)
-        return Encoded(ids, starts_of(map(len, words)), list(number))
+        numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        ids = np.fromiter(map(numbers.__getitem__, chain.from_iterable(words)), np.int32)
+        return Encoded(ids, starts_of(map(len, words)), list(numbers))
 
 
 @dataclass(frozen=True)
 class SpanTokenizer(Tokenizer):
-    """A tokenizer whose tokens are pieces of the text: it only says where they begin and end.
+    """A tokenizer whose tokens are substrings of the text, returned by begin and end.
 
-    So a compiled kernel can find and number them without making a string of each.
+    So a compiled kernel can find and number them without creating a string for each.
     """
 
     @abstractmethod
     def spans(self, codes: Codes, starts: Ints) -> tuple[Ints, Ints, Ints]:
-        """Begin and end of every token in the code points of all texts, and tokens a text."""
+        """Return begin and end of every token in the code points, and the tokens per text."""
 
     def prepare(self, texts: Sequence[str]) -> Sequence[str]:
-        """What happens to texts before they are split; by default nothing."""
+        """Normalise texts before they are split; by default unchanged."""
         return texts
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         joined, _, begins, ends, starts = self._split(texts)
-        pieces = [joined[b:e] for b, e in zip(begins.tolist(), ends.tolist(), strict=True)]
-        return [pieces[b:e] for b, e in pairwise(starts.tolist())]
+        tokens = [joined[b:e] for b, e in zip(begins.tolist(), ends.tolist(), strict=True)]
+        return [tokens[b:e] for b, e in pairwise(starts.tolist())]
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         from rejoinder.kernels.tokens import number_tokens
@@ -95,6 +95,10 @@ class SpanTokenizer(Tokenizer):
 
 
 def starts_of(lengths: Iterable[int]) -> Ints:
-    """Where each of several pieces begins when they are laid end to end, and where all end."""
+    """Return [n + 1] where each sequence begins when sequences are concatenated, and the end.
+
+    >>> starts_of([2, 0, 3])
+    array([0, 2, 2, 5])
+    """
     listed = np.fromiter(lengths, np.int64)
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(listed)])

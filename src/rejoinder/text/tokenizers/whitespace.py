@@ -1,4 +1,4 @@
-"""``whitespace``: the text is already tokenized, tokens stand between white space."""
+"""``whitespace``: texts are tokenized already; tokens are separated by white space."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from rejoinder.text.tokenizers.tokenizer import Codes, Ints, SpanTokenizer
 
 @dataclass(frozen=True)
 class Whitespace(SpanTokenizer):
-    """For texts that come tokenized, as DailyDialog does.
+    """For texts that are tokenized, as in DailyDialog.
 
     >>> Whitespace().tokenize(["well , i see ."])
     [['well', ',', 'i', 'see', '.']]
     """
 
-    longest_word: ClassVar[int | None] = 9
+    max_word_length: ClassVar[int | None] = 9
 
     def spans(self, codes: Codes, starts: Ints) -> tuple[Ints, Ints, Ints]:
         from rejoinder.kernels.tokens import whitespace_spans

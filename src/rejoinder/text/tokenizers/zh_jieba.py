@@ -8,13 +8,13 @@ from functools import cache
 from importlib import metadata
 from typing import cast
 
-from rejoinder.errors import MissingExtra
+from rejoinder.errors import missing_extra
 from rejoinder.text.tokenizers.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
 class ZhJieba(Tokenizer):
-    """For Chinese; the package brings the dictionary, so the signature names its version.
+    """For Chinese; the package includes the dictionary, and its version is in the signature.
 
     >>> ZhJieba().tokenize(["我来到北京 清华大学"])
     [['我', '来到', '北京', '清华大学']]
@@ -32,7 +32,7 @@ class ZhJieba(Tokenizer):
 
 
 def _readable(text: str) -> str:
-    """jieba reads UTF-8, which has no lone surrogates."""
+    """Replace lone surrogates, which jieba can't read."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -41,5 +41,5 @@ def _cut() -> Callable[[str], list[str]]:
     try:
         import rjieba
     except ImportError:
-        raise MissingExtra("zh-jieba needs the package rjieba: pip install rjieba") from None
+        raise missing_extra("zh", "rjieba", task="tokenizer zh-jieba") from None
     return cast(Callable[[str], list[str]], rjieba.cut)

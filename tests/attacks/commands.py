@@ -131,9 +131,9 @@ def inputs() -> dict[str, Path]:
     items = [
         {
             "id": f"{context}{system}",
-            "context": [f"do you like {word}"],
+            "context": [f"do you like the cat on a mat and {word}"],
             "context_id": f"c{context}",
-            "response": f"{system} likes {word}",
+            "response": f"{system} likes the {word}",
             "system": system,
             "references": [f"i like {word}", "no"],
             "ratings": {"ann": context % 3 + (system == "x"), "bob": context % 2},

@@ -13,7 +13,7 @@ from typing import Any
 from rejoinder.errors import DataError, MissingExtra, UsageError
 from rejoinder.files.columns import DSTC10, ColumnError, ColumnMap, Columns, map_columns
 from rejoinder.files.item_file import OnNote, item_records
-from rejoinder.inputs.items import convert_item, is_dataset
+from rejoinder.inputs.convert import convert_item, is_dataset
 from rejoinder.items import Item, item_from
 
 DATASETS = "datasets"

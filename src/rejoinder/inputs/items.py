@@ -7,15 +7,13 @@ columns may have other names, and a missing value (null, None, NaN, NA) means an
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
-
-import msgspec
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rejoinder.errors import DataError
 from rejoinder.files.columns import Columns, lookalikes, rename_fields
 from rejoinder.files.item_file import OnNote, read_items
-from rejoinder.files.jsonl import explain
+from rejoinder.inputs.convert import convert_item, is_dataset
 from rejoinder.items import Item, checked, item_from
 
 if TYPE_CHECKING:
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     ItemsLike: TypeAlias = (
         Iterable[Item | Mapping[str, Any]] | str | os.PathLike[str] | IntoFrame | Item
     )
-
-T = TypeVar("T")
 
 
 def as_items(
@@ -54,21 +50,6 @@ def as_items(
             f" datasets), got {type(items).__name__}"
         )
     return _converted(items, columns, on_note), None
-
-
-def is_dataset(value: Any) -> bool:
-    """Return whether the value is a dataset of Hugging Face's library ``datasets``."""
-    return type(value).__module__.partition(".")[0] == "datasets"
-
-
-def convert_item(where: str, convert: Callable[[T], Item], value: T) -> Item:
-    """Convert a value to an item; errors begin with ``where``, such as ``row 3``."""
-    try:
-        return convert(value)
-    except msgspec.ValidationError as error:
-        raise DataError(explain(str(error)), path=where) from None
-    except OverflowError:
-        raise DataError("a number is too large", path=where) from None
 
 
 def _converted(

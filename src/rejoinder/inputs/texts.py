@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from rejoinder.errors import UsageError
-from rejoinder.inputs.items import convert_item
+from rejoinder.inputs.convert import convert_item
 from rejoinder.items import Item, Reference, item_from
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from rejoinder.items import Item, Reference, Score
-from rejoinder.meta_evaluation.study import Settings
+from rejoinder.meta_evaluation.evaluation import MetaSettings
 from rejoinder.registry import TOKENIZERS
-from rejoinder.reporting.page.build import Made
-from rejoinder.reporting.page.findings import Findings, find_out
-from rejoinder.reporting.page.material import Material, gather
+from rejoinder.reporting.page.analysis import Analysis, analyse
+from rejoinder.reporting.page.build import Provenance
 from rejoinder.reporting.page.render import render
+from rejoinder.reporting.page.report_data import ReportData, load_report_data
 
 HOSTILE = [
     "</script><script>window.hacked = 1</script>",
@@ -40,11 +40,11 @@ def replies(
     contexts: int = 30, *, rated: bool = True, systems: Sequence[str] = SYSTEMS
 ) -> list[Item]:
     """Every system answers every context; each is a bit worse than the one before it."""
-    chance = np.random.default_rng(5)
+    rng = np.random.default_rng(5)
     items = []
     for context in range(contexts):
         for number, system in enumerate(systems):
-            quality = 4 - 0.8 * number + chance.normal(0, 0.5)
+            quality = 4 - 0.8 * number + rng.normal(0, 0.5)
             items.append(
                 Item(
                     id=f"{context}:{number}",
@@ -65,27 +65,31 @@ def replies(
 
 def scores(items: Sequence[Item]) -> list[Score]:
     """Two metrics, the second of which could not score some."""
-    chance = np.random.default_rng(6)
+    rng = np.random.default_rng(6)
     places = {name: n for n, name in enumerate(dict.fromkeys(item.system for item in items))}
     level = np.array([1 - 0.2 * places[item.system] for item in items])
-    first = level + chance.normal(0, 0.1, len(items))
-    second: list[float | str] = list(chance.random(len(items)))
+    first = level + rng.normal(0, 0.1, len(items))
+    second: list[float | str] = list(rng.random(len(items)))
     second[::17] = [HOSTILE[0]] * len(second[::17])
     return [*scored("ruber", items, first), *scored("bleu(n=2)", items, second)]
 
 
-def material(items: Sequence[Item], found: Iterable[Score], metric: str | None = None) -> Material:
+def report_data(
+    items: Sequence[Item], found: Iterable[Score], metric: str | None = None
+) -> ReportData:
     numbered = ((line, score) for line, score in enumerate(found, 1))
-    return gather(items, numbered, metric=metric, items_name="items", scores_name="scores")
+    return load_report_data(
+        items, numbered, metric=metric, items_name="items", scores_name="scores"
+    )
 
 
-def findings(items: Sequence[Item], found: Iterable[Score], **options: Any) -> Findings:
+def analysis(items: Sequence[Item], found: Iterable[Score], **options: Any) -> Analysis:
     metric = options.pop("metric", None)
-    settings = Settings(options.pop("resamples", 200), 1)
-    return find_out(material(items, found, metric), settings, **options)
+    settings = MetaSettings(options.pop("resamples", 200), 1)
+    return analyse(report_data(items, found, metric), settings, **options)
 
 
 def page(items: Sequence[Item], found: Iterable[Score], most: int = 2000, **options: Any) -> bytes:
-    made = Made("A <i>title</i>", "rejoinder report 'a b' c", [("items", "sha256 0")])
+    made = Provenance("A <i>title</i>", "rejoinder report 'a b' c", [("items", "sha256 0")])
     tokenizer = TOKENIZERS.make("13a")
-    return render(findings(items, found, **options), made, tokenizer, most_items=most)
+    return render(analysis(items, found, **options), made, tokenizer, max_items=most)

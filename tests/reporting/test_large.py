@@ -17,15 +17,15 @@ from reporting.replies import page, scored
 pytestmark = pytest.mark.xdist_group("browser")
 
 CONTEXTS, SYSTEMS = 25_000, 4
-MOST_SECONDS = 60
+MAX_SECONDS = 60
 """Of this process, on one core, for what takes about 10."""
 INTERACTIVE = 5_000
 """Milliseconds until the table of items can be used, on a busy machine."""
 
 
 def test_a_hundred_thousand_items(browser: Browser, tmp_path: Path) -> None:
-    chance = np.random.default_rng(1)
-    words = chance.integers(0, 5000, (CONTEXTS, SYSTEMS, 8))
+    rng = np.random.default_rng(1)
+    words = rng.integers(0, 5000, (CONTEXTS, SYSTEMS, 8))
     items = [
         Item(
             id=f"{context}:{system}",
@@ -39,11 +39,11 @@ def test_a_hundred_thousand_items(browser: Browser, tmp_path: Path) -> None:
         for context in range(CONTEXTS)
         for system in range(SYSTEMS)
     ]
-    values: list[float | str] = list(chance.random(len(items)))
+    values: list[float | str] = list(rng.random(len(items)))
     values[12_345] = "it is empty"
     began = time.process_time()
     made = page(items, scored("ruber", items, values), resamples=100)
-    assert time.process_time() - began < MOST_SECONDS
+    assert time.process_time() - began < MAX_SECONDS
     assert len(made) < 3_000_000
     path = tmp_path / "large.html"
     path.write_bytes(made)
@@ -53,7 +53,7 @@ def test_a_hundred_thousand_items(browser: Browser, tmp_path: Path) -> None:
         assert ready < INTERACTIVE
         said = shown.locator("#items").inner_text()
         assert "2,000 of 100,000 items" in said
-        assert "drawn by chance (seed 1)" in said
+        assert "random sample of whole contexts (seed 1)" in said
         assert "10,000 of 100,000 rated replies" in shown.locator("#people").inner_text()
         assert "it is empty" in shown.locator("#missing").inner_text()
         # the one that could not be scored is among the two thousand
@@ -63,18 +63,18 @@ def test_a_hundred_thousand_items(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_long_texts_leave_room_for_fewer_items(tmp_path: Path) -> None:
-    chance = np.random.default_rng(2)
+    rng = np.random.default_rng(2)
     letters = np.array(list("abcdefghij klmnop"))
     items = [
         Item(
             id=str(number),
-            context=["".join(chance.choice(letters, 1500))],
-            response="".join(chance.choice(letters, 1500)),
-            references=[Reference("".join(chance.choice(letters, 1500)))],
+            context=["".join(rng.choice(letters, 1500))],
+            response="".join(rng.choice(letters, 1500)),
+            references=[Reference("".join(rng.choice(letters, 1500)))],
         )
         for number in range(1000)
     ]
-    made = page(items, scored("ruber", items, chance.random(1000)))
+    made = page(items, scored("ruber", items, rng.random(1000)))
     assert 2_500_000 < len(made) < 3_000_000
     assert b"as many as this page has room for" in made
 
@@ -95,7 +95,7 @@ def test_many_metrics_and_systems_stay_within_the_limit() -> None:
     assert "38 more metrics are not plotted" in made
 
 
-def test_names_that_fill_the_page_are_refused() -> None:
+def test_names_too_long_for_the_page_are_refused() -> None:
     items = [Item(id=str(n), response="r", system="x" * 10**6) for n in range(3)]
     with pytest.raises(UsageError, match="larger than 3 MB"):
         page(items, scored("m", items, [1.0, 2.0, 3.0]))

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from browser import opened
-from rejoinder.evaluator.seen import Guarded
-from rejoinder.meta_evaluation.curves import Point
-from rejoinder.reporting.page.findings import Evaluated
+from rejoinder.evaluator.contamination import ContaminationReport
+from rejoinder.meta_evaluation.reference_curve import CurvePoint
+from rejoinder.reporting.page.analysis import EvaluatorInfo
 from reporting.replies import SYSTEMS, page, replies, scores
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -22,10 +22,12 @@ pytestmark = pytest.mark.xdist_group("browser")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     items = replies(30)
     mean = {"spearman": 0.3, "pearson": 0.2}
-    points = [Point(n, 5, 120, mean, mean, mean) for n in (1, 2, 3)]
-    evaluated = Evaluated("ev", "rejoinder 0", "abc", "en", Guarded(30, 2, 1), {"0.5": 0.6})
+    points = [CurvePoint(n, 5, 120, mean, mean, mean) for n in (1, 2, 3)]
+    evaluator = EvaluatorInfo(
+        "ev", "rejoinder 0", "abc", "en", ContaminationReport(30, 2, 1), {"0.5": 0.6}
+    )
     path = tmp_path_factory.mktemp("page") / "report.html"
-    made = page(items, scores(items), curves={"ruber": points}, evaluated=evaluated)
+    made = page(items, scores(items), curves={"ruber": points}, evaluator=evaluator)
     path.write_bytes(made)
     return path.as_uri()
 
@@ -49,7 +51,7 @@ def test_nothing_from_data_runs_or_becomes_markup(shown: Page) -> None:
     for number in range(0, 20, 3):
         shown.locator(".open").nth(number).click()
     shown.get_by_label("Search replies").fill("<img src=x")
-    expect(shown.get_by_role("status")).to_contain_text("that fit")
+    expect(shown.get_by_role("status")).to_contain_text("matching")
     assert shown.evaluate("window.hacked") is None
     assert shown.locator("main img, main i, main script, h1 i").count() == 0
     assert shown.locator("h1").inner_text() == "A <i>title</i>"
@@ -70,8 +72,9 @@ def test_a_script_that_is_not_the_page_s_own_is_refused(browser: Browser, addres
 
 def test_the_answer_comes_first(shown: Page) -> None:
     said = "from best to worst: good, <b>bad</b>, עברית and 日本; each differs from the next"
-    assert shown.locator("main .answer").inner_text() == f"By ruber, {said}."
     text = shown.locator("main").inner_text()
+    assert shown.locator("main .answer").inner_text() == f"By people’s ratings, {said}."
+    assert "ruber tells the same systems apart, in the same order." in text
     assert "3 of 30 contexts were seen (2 word for word, 1 nearly)" in text
     assert "rejoinder report 'a b' c" in text
     assert "ruber|v:1" in text
@@ -113,16 +116,16 @@ def test_items_are_searched_filtered_and_paged(shown: Page) -> None:
     assert not set(before) & set(first_ids(shown))
     assert shown.evaluate("document.activeElement.textContent") == "Next"
     shown.get_by_label("Search replies").fill("FOUND 17")
-    expect(status).to_have_text("1 to 4 of 4 that fit items")
+    expect(status).to_have_text("1 to 4 of 4 matching items")
     assert first_ids(shown) == ["17:0", "17:1", "17:2", "17:3"]
     shown.get_by_label("System", exact=True).select_option("עברית")
-    expect(status).to_have_text("1 to 1 of 1 that fit items")
+    expect(status).to_have_text("1 to 1 of 1 matching items")
     shown.get_by_label("Search replies").fill("nothing has this")
     expect(status).to_have_text("No item fits.")
     shown.get_by_label("Search replies").fill("")
     shown.get_by_label("System", exact=True).select_option("all")
     shown.get_by_label("Scored", exact=True).select_option("unscored by bleu(n=2)")
-    expect(status).to_have_text("1 to 8 of 8 that fit items")  # 0, 17 … 119
+    expect(status).to_have_text("1 to 8 of 8 matching items")  # 0, 17 … 119
 
 
 def test_details_show_context_references_and_reasons(shown: Page) -> None:
@@ -152,7 +155,7 @@ def test_texts_of_any_direction_and_script(shown: Page) -> None:
     turn = shown.locator("tr.inside li").filter(has_text="שלום").first
     assert turn.evaluate("one => getComputedStyle(one).direction") == "rtl"
     shown.get_by_label("Search replies").fill("今日は")
-    expect(shown.get_by_role("status")).to_contain_text("that fit")
+    expect(shown.get_by_role("status")).to_contain_text("matching")
     turn = shown.locator(".items .to").filter(has_text="今日は").first
     assert turn.evaluate("one => getComputedStyle(one).direction") == "ltr"
 

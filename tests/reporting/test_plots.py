@@ -10,9 +10,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rejoinder.meta_evaluation.curves import Point
-from rejoinder.reporting.page.people import curve_plots, curve_rows
-from rejoinder.reporting.plots.charts import Frame, Line, curve, histogram, labelled, scatter
+from rejoinder.meta_evaluation.reference_curve import CurvePoint
+from rejoinder.reporting.page.agreement import curve_plots, curve_rows
+from rejoinder.reporting.plots.charts import histogram, labelled, line_plot, scatter
+from rejoinder.reporting.plots.frame import Frame
+from rejoinder.reporting.plots.interval_chart import MAX_ROWS, IntervalRow, interval_svg
+from rejoinder.reporting.plots.lines import Line
 from rejoinder.reporting.plots.scales import Scale, shown
 from rejoinder.reporting.plots.strips import strip
 from rejoinder.reporting.plots.svg import key, short, tag
@@ -87,10 +90,10 @@ def frame() -> Frame:
 
 def test_plots_are_well_formed_and_say_what_they_show() -> None:
     plots = [
-        scatter(frame(), np.array([0.0, 1]), np.array([0.0, 1]), np.array([0, 1]), ["a", "b"]),
+        scatter(frame(), np.array([0.0, 1]), np.array([0.0, 1]), np.array([0, 1])),
         labelled(frame(), [(0.1, 0.2), (0.1, 0.2)], [0, 1], ["<x>", "y"]),
         histogram(frame(), [0.0, 0.5, 1.0], [1, 0]),
-        curve(frame(), [Line([0, 1], [0.1, 0.2], [0, 0.1], [0.2, 0.3], 1)]),
+        line_plot(frame(), [Line("a", [0, 1], [0.1, 0.2], [0, 0.1], [0.2, 0.3])]),
     ]
     for plot in plots:
         root = ElementTree.fromstring(str(plot))
@@ -102,7 +105,7 @@ def test_plots_are_well_formed_and_say_what_they_show() -> None:
 
 def test_a_curve_without_a_band_is_not_drawn() -> None:
     """As somebody might write one by hand; the table has what there is."""
-    point = Point(1, 1, 3, {"spearman": 0.1}, {}, {})
+    point = CurvePoint(1, 1, 3, {"spearman": 0.1}, {}, {})
     (figure,) = curve_plots({"m": [point]})
     assert "band" not in figure.svg
     assert curve_rows({"m": [point]}) == [["m", "1", ".100 ", "– "]]
@@ -115,5 +118,52 @@ def test_names_beside_marks_do_not_cover_each_other() -> None:
 
 
 @pytest.mark.parametrize("found", [[float("nan")], []])
-def test_nothing_to_show_has_an_axis_all_the_same(found: list[float]) -> None:
+def test_an_axis_without_values(found: list[float]) -> None:
     assert Scale.over(found).ticks
+
+
+EXTREME = [
+    [5e-324],
+    [0.0, 5e-324],
+    [5e-324, 1e-310],
+    [0.0, 1e-305],
+    [0.0, 1e-250],
+    [1e308],
+    [-1.7e308, 1.7e308],
+    [0.0, 1.7e308],
+    [1e16, 1e16 + 2],
+    [1e8, 1.2e8],
+    [-3.0, -3.0],
+    [0.0, 0.0],
+    [1e-320, 1.0],
+]
+
+
+@pytest.mark.parametrize("found", EXTREME)
+def test_axes_of_extreme_values(found: list[float]) -> None:
+    for scale in (Scale.over(found), Scale.around(found)):
+        labels = [scale.label(tick) for tick in scale.ticks]
+        assert len(set(labels)) == len(labels) >= 2
+        assert all(len(label) <= 16 for label in labels)
+        assert all(len(scale.decimal(tick)) <= 16 for tick in scale.ticks)
+        assert all(-1e-6 <= scale(value) <= 1 + 1e-6 for value in found)
+        assert all(len(shown(value)) <= 16 for value in found)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=6))
+def test_axes_of_any_values(found: list[float]) -> None:
+    for scale in (Scale.over(found), Scale.around(found)):
+        assert len(scale.ticks) >= 2
+        assert all(-1e-6 <= scale(value) <= 1 + 1e-6 for value in found)
+        assert all(scale.label(tick) and scale.decimal(tick) for tick in scale.ticks)
+    assert all(map(shown, found))
+
+
+@given(st.lists(st.tuples(st.text(), st.floats(), st.floats(), st.floats()), max_size=50))
+def test_intervals_of_any_values_are_well_formed(
+    rows: list[tuple[str, float, float, float]],
+) -> None:
+    drawn = interval_svg("title", "value", [IntervalRow(*row) for row in rows])
+    root = ElementTree.fromstring(drawn)
+    known = sum(np.isfinite(row[1]) for row in rows)
+    assert len([e for e in root.iter() if e.get("class") == "dot c0"]) == min(known, MAX_ROWS)

@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from rejoinder.reporting.collected import collected_tables
+from rejoinder.reporting.recipe_tables import collected_tables
 from rejoinder.reporting.tables import number, plain_table
 
 
@@ -21,7 +21,7 @@ def printed(table: Any, width: int = 80) -> list[str]:
     return lines
 
 
-def test_a_label_that_the_numbers_crowd_stands_above_them() -> None:
+def test_a_label_without_room_is_printed_above_its_numbers() -> None:
     label = "retrieved by BM25, rated by the unreferenced scorer"
     result = {
         "row": label,

@@ -340,7 +340,8 @@ def _spec(label: str) -> str:
 def _metric_class(label: str) -> type | None:
     """Return the class of the metric of a label; None if Rejoinder has no such metric."""
     try:
-        return METRICS.find(label.partition("(")[0])  # type: ignore[no-any-return]
+        found: type = METRICS.find(label.partition("(")[0])
+        return found
     except UsageError:
         return None
 
@@ -403,6 +404,9 @@ def rank(column: ContextStatistics, systems: Sequence[str], options: RankingOpti
     if len(shared) < 2:
         raise NotComparable(_why_not(column, systems, len(shared)))
     table = np.array([[rows[system, context] for context in shared] for system in systems])
+    with np.errstate(over="ignore"):
+        if not np.isfinite(len(shared) * np.abs(table).max()):
+            raise NotComparable("its values are too large to be summed up")
     tests = _Tests(table, column.finish, 1 if column.higher_is_better else -1, options.seed)
     baseline = systems.index(options.baseline) if options.baseline in systems else None
     many = len(systems) > MAX_ALL_PAIRS
@@ -453,14 +457,15 @@ class _Pairs:
         return table
 
     def named(self, systems: Sequence[str]) -> list[SystemPair]:
-        columns = (self.difference, self.low, self.high, self.p_bootstrap)
-        p_values = zip(self.p_randomisation.tolist(), self.p_adjusted.tolist(), strict=True)
-        rows = zip(*(column.tolist() for column in columns), p_values, strict=True)
+        """Return the pairs with the names of their systems."""
+        columns = (self.first, self.second, self.difference, self.low, self.high)
+        p_values = (self.p_bootstrap, self.p_randomisation, self.p_adjusted)
+        rows = zip(*(column.tolist() for column in (*columns, *p_values)), strict=True)
         return [
-            SystemPair(systems[i], systems[j], *row, _defined(p), _defined(adjusted))
-            for i, j, (*row, (p, adjusted)) in zip(
-                self.first.tolist(), self.second.tolist(), rows, strict=True
+            SystemPair(
+                systems[i], systems[j], difference, low, high, boot, _defined(p), _defined(adjusted)
             )
+            for i, j, difference, low, high, boot, p, adjusted in rows
         ]
 
     def against(self, baseline: int, systems: Sequence[str], margin: float) -> list[BaselineTest]:
@@ -512,14 +517,9 @@ class _Tests:
                 self.table, self.finish, resamples=resamples, seed=self.seed
             )
             p_values = tested[first, second]
-        pairs = _Pairs(
-            first,
-            second,
-            self.sign * self.values[first] - self.sign * self.values[second],
-            *(np.full(len(first), np.nan) for _ in range(3)),
-            p_values,
-            np.full(len(first), np.nan),
-        )
+        difference = self.sign * self.values[first] - self.sign * self.values[second]
+        low, high, p_bootstrap, p_margin = np.full((4, len(first)), np.nan)
+        pairs = _Pairs(first, second, difference, low, high, p_bootstrap, p_values, p_margin)
         for systems, drawn in self._bootstrap(order, baseline, resamples, neighbours_only):
             self.ends[:, systems] = np.quantile(drawn, TAILS, axis=0)
             self._resampled_pairs(pairs, systems, self.sign * drawn, baseline, margin)
@@ -575,7 +575,7 @@ class _Tests:
 def _two_sided(lost: NDArray[np.bool_]) -> Floats:
     """Return twice the share of resamples [resamples, pairs] in which the lead is lost, never 0."""
     share = (np.count_nonzero(lost, axis=0) + 1) / (len(lost) + 1)
-    return np.minimum(1.0, 2 * share)
+    return np.asarray(np.minimum(1.0, 2 * share), np.float64)
 
 
 def _neighbours(order: Ints, baseline: int | None) -> tuple[Ints, Ints]:

@@ -50,8 +50,10 @@ def correlate_systems(
     systems = [units.names[code] for code in codes]
     by_item = name in units.scores
     scores = units.scores[name] if by_item else np.zeros(len(units.human))
-    table = _Sums(units, scores, owner, ~(np.isnan(units.human) | np.isnan(scores)), len(systems))
-    human, metric = _averages(table.total())
+    with np.errstate(over="ignore"):  # a mean that overflows is not finite, hence left out
+        rated = ~(np.isnan(units.human) | np.isnan(scores))
+        table = _Sums(units, scores, owner, rated, len(systems))
+        human, metric = _averages(table.total())
     if not by_item:
         metric = np.array([(whole or {}).get(system, np.nan) for system in systems])
     known = np.isfinite(human) & np.isfinite(metric)

@@ -1,1 +1,1 @@
-"""What people look at: tables, later plots and pages."""
+"""Rendering of results: tables, plots, HTML for notebooks, and the report."""

@@ -1,4 +1,4 @@
-"""Tables that fit 80 columns."""
+"""Tables for the terminal that fit 80 columns."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from rich.table import Table
 from rich.text import Text
 
 from rejoinder.meta_evaluation.ranking import Ranking
-from rejoinder.metrics.base import Metric
-from rejoinder.metrics.evaluate import Judged
+from rejoinder.metrics.evaluate import SystemScore
+from rejoinder.metrics.metric import Metric
 from rejoinder.metrics.summary import Estimate, Summary
 
-MOST_PAIRS = 30
-"""How many pairs of systems are printed."""
+MAX_PAIRS, MAX_SYSTEMS = 30, 100
+"""Pairs and systems that are printed."""
 
 
-NARROW, MOST_LINES = 24, 2
-"""A label is wrapped in a column as narrow as this only if it needs no more lines than that."""
+NARROW, MAX_LINES = 24, 2
+"""In columns narrower than NARROW a label is wrapped to at most MAX_LINES."""
 INDENT = 4
-"""Columns that numbers stand to the right of the label above them, where there is room."""
+"""Indentation of numbers below their label."""
 HEAD = 3
-"""Lines above the first row: an empty one, the names of the columns, a rule."""
+"""Lines above the first row: an empty one, the header, a rule."""
 LARGE = 1e7
-"""From here on a number is told by its first digits."""
+"""Larger numbers are written with an exponent."""
 
 
 class PlainTable(Table):
-    """A table whose cells may hold anything that stands in somebody's data.
+    """A table whose cells may contain any text, such as users' data.
 
-    Where the numbers leave too little room for the labels, each label stands above its numbers:
-    a name that is broken in the middle of its words can't be read.
+    If the numbers leave too little room for the labels, each label is printed above its numbers,
+    so that no name is broken within a word.
     """
 
     def add_row(self, *cells: Any, **options: Any) -> None:
@@ -59,7 +59,7 @@ class PlainTable(Table):
         texts = [Text(str(cell)) for cell in labels.cells]
         words = [cell_len(word) for text in texts for word in text.plain.split()]
         lines = [len(text.wrap(console, room)) for text in texts]
-        return max(words, default=0) > room or max(lines, default=0) > MOST_LINES
+        return max(words, default=0) > room or max(lines, default=0) > MAX_LINES
 
     def _stacked(self, console: Console, options: ConsoleOptions) -> RenderResult:
         labels, *others = self.columns
@@ -80,12 +80,12 @@ class PlainTable(Table):
 
 
 def printable(text: str) -> str:
-    """One line, without control characters."""
+    """Return the text on one line, without control characters."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
 def plain_table(*columns: str, right: Iterable[int] = (), title: str | None = None) -> Table:
-    """The one look of all tables: no frame, numbers to the right."""
+    """Return a table in the common style: no frame, numbers aligned to the right."""
     table = PlainTable(
         box=box.SIMPLE_HEAD,
         title=title,
@@ -103,12 +103,12 @@ def plain_table(*columns: str, right: Iterable[int] = (), title: str | None = No
 
 
 def wrapping(label: str) -> str:
-    """A spec that a narrow column can break before its parameters and between them."""
+    """Return a spec that can be wrapped before and between its parameters."""
     return label.replace(",", ", ").replace("(", " (", 1)
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """``.0604``, ``-.1263``, ``12.3000``, ``1.5e+08``; a dash for what is not known."""
+    """Return ``.0604``, ``-.1263``, ``12.3000``, ``1.5e+08``; a dash for None."""
     if value is None:
         return "–"
     if abs(value) >= LARGE:
@@ -134,7 +134,7 @@ def p_value(p: float | None) -> str:
 
 
 def score_tables(labels: Mapping[Metric, str], summaries: Sequence[Summary]) -> Iterator[Table]:
-    """What ``score`` found: all metrics of one system, or a table of systems for each metric."""
+    """Yield the results of ``score``: all metrics of one system, or a table per metric."""
     systems = dict.fromkeys(row.system for row in summaries)
     if len(systems) == 1:
         rows = [(wrapping(labels[row.metric]), row) for row in summaries]
@@ -158,8 +158,8 @@ def _score_table(first: str, rows: Sequence[tuple[str, Summary]], title: str | N
     return table
 
 
-def judged_table(labels: Mapping[Metric, str], judged: Sequence[Judged]) -> Table:
-    """What set metrics said of each system."""
+def judged_table(labels: Mapping[Metric, str], judged: Sequence[SystemScore]) -> Table:
+    """Return the values of set metrics for each system."""
     table = plain_table("metric", "system", "value", "contexts", "unscored", right=[2, 3, 4])
     for row in judged:
         without = sum(isinstance(value, str) for value in row.contexts.values())
@@ -174,27 +174,47 @@ def judged_table(labels: Mapping[Metric, str], judged: Sequence[Judged]) -> Tabl
 
 
 def ranking_table(label: str, ranking: Ranking) -> Table:
-    """Systems from best to worst; those that share a letter can't be told apart."""
+    """Return the systems from best to worst; systems that share a letter can't be told apart."""
+    groups = [] if ranking.neighbours_only else ["group"]
+    columns = [*groups, "system", "value", "95 % CI"]
     table = plain_table(
-        "group",
-        "system",
-        "value",
-        "95 % CI",
-        right=[2, 3],
+        *columns,
+        right=[len(columns) - 2, len(columns) - 1],
         title=f"{label} over {ranking.contexts:,} contexts that all systems answered",
     )
-    for row in ranking.systems:
-        table.add_row(
-            row.group,
-            row.system,
-            number(row.value),
-            interval(row.low, row.high),
-        )
+    if (more := len(ranking.systems) - MAX_SYSTEMS) > 0:
+        table.caption, table.caption_justify = f"… {more:,} more systems: --json", "left"
+    for row in ranking.systems[:MAX_SYSTEMS]:
+        group = [row.group] if groups else []
+        table.add_row(*group, row.system, number(row.value), interval(row.low, row.high))
     return table
 
 
+def ranking_notes(ranking: Ranking) -> list[str]:
+    """Return what readers of a ranking should know, as sentences."""
+    notes = []
+    if ranking.neighbours_only:
+        notes.append(
+            f"With {len(ranking.systems):,} systems only neighbours in the ranking were tested, so"
+            " there are no groups."
+        )
+    if ranking.min_resamples is not None:
+        notes.append(
+            f"With {len(ranking.pairs):,} tests no difference can be significant unless there are"
+            f" at least {ranking.min_resamples:,} resamples (--resamples)."
+        )
+    if ranking.left_out:
+        which = "1 context is" if ranking.left_out == 1 else f"{ranking.left_out:,} contexts are"
+        notes.append(f"{which} left out, because not every system has a score there.")
+    if ranking.unranked:
+        which = "1 system" if len(ranking.unranked) == 1 else f"{len(ranking.unranked):,} systems"
+        notes.append(f"{which} could not be ranked, because no reply has a score.")
+    return notes
+
+
 def pairs_table(ranking: Ranking) -> Table:
-    """Every pair of systems; p adjusted for the number of pairs decides the groups."""
+    """Return the tests of pairs of systems; the adjusted p decides the groups."""
+    tested = "neighbours" if ranking.neighbours_only else "pairs"
     table = plain_table(
         "better",
         "than",
@@ -203,11 +223,11 @@ def pairs_table(ranking: Ranking) -> Table:
         "p rand",
         "p Holm",
         right=[2, 3, 4, 5],
-        title="p by bootstrap, by randomisation, and that adjusted for all pairs",
+        title=f"Tests of {tested}: p by bootstrap, by randomisation, and adjusted (Holm)",
     )
-    if (more := len(ranking.pairs) - MOST_PAIRS) > 0:
+    if (more := len(ranking.pairs) - MAX_PAIRS) > 0:
         table.caption, table.caption_justify = f"… {more:,} more pairs: --json", "left"
-    for pair in ranking.pairs[:MOST_PAIRS]:
+    for pair in ranking.pairs[:MAX_PAIRS]:
         table.add_row(
             pair.better,
             pair.worse,

@@ -1,1 +1,1 @@
-"""The report as one HTML page: from material to findings, to what is shown of them, to the page."""
+"""The report as one HTML page: data, analysis, contents of its parts, and rendering."""

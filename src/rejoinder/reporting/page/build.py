@@ -1,4 +1,4 @@
-"""From findings to what each part of the page shows; nothing is computed after this."""
+"""The contents of each part of the report; the template only arranges them."""
 
 from __future__ import annotations
 
@@ -10,31 +10,39 @@ from typing import Any
 
 from markupsafe import Markup
 
-from rejoinder.reporting.page import people
-from rejoinder.reporting.page.browse import Browsable, shortened
-from rejoinder.reporting.page.findings import Agreement, Findings
-from rejoinder.reporting.page.ranks import (
-    MOST_ORDERS,
-    MOST_SYSTEMS,
-    MOST_TABLES,
+from rejoinder.reporting.page import agreement as parts
+from rejoinder.reporting.page.analysis import Agreement, Analysis
+from rejoinder.reporting.page.item_browser import BrowserData, shortened
+from rejoinder.reporting.page.rankings import (
+    MAX_ORDERS,
+    MAX_SYSTEMS,
+    MAX_TABLES,
     interval,
     orders,
-    ranks,
+    ranking_table,
 )
 from rejoinder.reporting.page.references import references
-from rejoinder.reporting.page.words import Phrase, answer, metric, others, plain
+from rejoinder.reporting.page.verdict import (
+    Phrase,
+    answer,
+    metric,
+    metric_against_people,
+    other_metrics_against_people,
+    others,
+    plain,
+)
 from rejoinder.reporting.plots.scales import shown
 from rejoinder.reporting.plots.svg import PALETTE, SHAPES, key
 from rejoinder.version import __version__
 
-MOST_REASONS = 60
+MAX_REASONS = 60
 PACKAGES = ("numpy", "scipy", "torch", "transformers")
-THIRDS = {"nearest": "Similarity of the nearest utterances", "agreement": "Agreement of replies"}
+COVERAGE = {"nearest": "Similarity of the nearest utterances", "agreement": "Agreement of replies"}
 
 
 @dataclass(frozen=True)
-class Made:
-    """How the page was made."""
+class Provenance:
+    """How the report was made."""
 
     title: str
     command: str
@@ -42,148 +50,156 @@ class Made:
     """Files and their digests."""
 
 
-def build(findings: Findings, made: Made) -> dict[str, Any]:
-    """What the template shows."""
-    material = findings.material
-    chosen = findings.placed[0]
-    every_order = orders(findings)
+def build(analysis: Analysis, provenance: Provenance) -> dict[str, Any]:
+    """Return the variables of the template."""
+    data, headline = analysis.data, analysis.headline
+    every_order = orders(analysis)
+    by_people = [analysis.people] if analysis.people else []
+    shown_orders = by_people + analysis.orders[:MAX_TABLES]
+    shown_orders.sort(key=lambda order: order is not headline)
+    tables = [ranking_table(order, data.numbers, large=order is headline) for order in shown_orders]
     return {
-        "title": made.title,
-        "answer": answer(chosen),
-        "summary": plain(answer(chosen)),
-        "lead": _lead(findings),
-        "facts": _facts(findings),
+        "title": provenance.title,
+        "answer": answer(headline),
+        "summary": plain(answer(headline)),
+        "lead": _lead(analysis),
+        "facts": _facts(analysis),
         "keys": Markup("").join(key(number) for number in range(PALETTE * len(SHAPES))),
-        "legend": [(key(n), name) for n, name in enumerate(material.systems[:MOST_SYSTEMS])],
-        "ranks": [
-            ranks(placed, material.numbers, large=placed is chosen)
-            for placed in findings.placed[:MOST_TABLES]
-        ],
-        "more_ranks": max(0, len(findings.placed) - MOST_TABLES),
-        "more_orders": max(0, len(findings.placed) - MOST_ORDERS),
-        "people_ranks": None
-        if findings.people is None
-        else ranks(findings.people, material.numbers),
+        "legend": [(key(n), name) for n, name in enumerate(data.systems[:MAX_SYSTEMS])],
+        "metric": data.metric,
+        "rankings": tables,
+        "more_rankings": max(0, len(analysis.orders) - MAX_TABLES),
+        "more_orders": max(0, len(analysis.orders) - MAX_ORDERS),
         "orders": every_order,
         "places": max((len(places) for _, places in every_order), default=0),
-        "sets": _sets(findings),
-        "agreement": _agreement(findings),
-        "references": references(material.items),
-        "curves": people.curve_plots(findings.curves),
-        "curve_rows": people.curve_rows(findings.curves),
+        "sets": _sets(analysis),
+        "agreement": _agreement(analysis),
+        "references": references(data.items),
+        "curves": parts.curve_plots(analysis.curves),
+        "curve_rows": parts.curve_rows(analysis.curves),
         "unscored": [
-            (name, shortened(reason, 300), count, name in material.metrics)
-            for name, reason, count in material.notes.counted()[:MOST_REASONS]
+            (name, shortened(reason, 300), count, name in data.metrics)
+            for name, reason, count in data.notes.counted()[:MAX_REASONS]
         ],
-        "unscored_more": max(0, len(material.notes.counted()) - MOST_REASONS),
-        "evaluated": findings.evaluated,
-        "covered": findings.covered,
-        "made": made,
-        "signatures": [(n, shortened(s, 600)) for n, s in material.notes.signatures.items()],
+        "unscored_more": max(0, len(data.notes.counted()) - MAX_REASONS),
+        "evaluator": analysis.evaluator,
+        "coverage": analysis.coverage,
+        "provenance": provenance,
+        "signatures": [(n, shortened(s, 600)) for n, s in data.notes.signatures.items()],
         "versions": _versions(),
-        "settings": findings.settings,
+        "settings": analysis.settings,
     }
 
 
-def browsing(items: Browsable, asked: int) -> dict[str, Any]:
-    """What the table of items says of itself."""
-    return {"browse": items, "payload": items.payload.decode(), "asked": asked}
+def browser_variables(items: BrowserData, max_items: int) -> dict[str, Any]:
+    """Return the variables of the table of items."""
+    return {"browse": items, "payload": items.payload.decode(), "asked": max_items}
 
 
-def _lead(findings: Findings) -> list[Phrase]:
-    """What a reader should know before believing the answer."""
-    chosen = findings.placed[0]
-    said = [others(chosen, findings.placed[1:])]
-    if chosen.order is not None and len(chosen.systems) > 1:
-        said.append(
+def _lead(analysis: Analysis) -> list[Phrase]:
+    """Return what a reader should know before relying on the answer."""
+    headline, people = analysis.headline, analysis.people
+    sentences = []
+    if headline.ranking is not None and len(headline.systems) > 1:
+        tested = "neighbours" if headline.ranking.neighbours_only else "pairs"
+        sentences.append(
             [
                 (
                     "",
-                    f"That is over {chosen.order.contexts:,} contexts that all systems answered;"
-                    " differences count that are significant at the 5 % level after correction"
-                    " for the number of pairs.",
+                    f"Compared on {headline.ranking.contexts:,} contexts that all systems"
+                    " answered. “Better” means significant at the 5 % level after correction for"
+                    f" the number of {tested}.",
                 )
             ]
         )
-    said.append(_trust(findings))
-    if findings.evaluated is not None and findings.evaluated.guarded.seen:
-        said.append([("", f"Caution: {findings.evaluated.guarded} by the evaluator.")])
-    return [phrase for phrase in said if phrase]
+    if headline is people:
+        sentences.append(metric_against_people(headline, analysis.orders[0]))
+        sentences.append(other_metrics_against_people(headline, analysis.orders[1:]))
+        sentences.append(others(headline, analysis.orders))
+    else:
+        sentences.append(others(headline, analysis.orders[1:]))
+        if people is not None and len(people.systems) > 1:
+            sentences.append(answer(people))
+    sentences.append(_correlation(analysis))
+    if analysis.evaluator is not None:
+        contamination = analysis.evaluator.contamination
+        if contamination.seen:
+            sentences.append([("", f"Caution: {contamination} by the evaluator.")])
+        if (copied := contamination.describe_replies()) is not None:
+            sentences.append([("", f"Caution: {copied}.")])
+    return [sentence for sentence in sentences if sentence]
 
 
-def _trust(findings: Findings) -> Phrase:
-    found = findings.agreement
+def _correlation(analysis: Analysis) -> Phrase:
+    """State the correlation of the ranking metric with people."""
+    found = analysis.agreement
     if found.items is None:
         return [("", found.missing or "")]
-    name = findings.material.metric
+    name = analysis.data.metric
     result = next((r for r in found.items.results if r.metric == name), None)
     estimate = None if result is None else result.correlations.spearman
     if result is None or estimate is None or estimate.value is None:
         return []
-    told = f"{shown(estimate.value)} {interval(estimate.low, estimate.high, 2)}"
+    value = f"{shown(estimate.value)} {interval(estimate.low, estimate.high, 2)}"
     return [
         ("", f"Over {result.correlations.n:,} rated replies, "),
         metric(name),
-        ("", f" has a Spearman correlation with people of {told}."),
+        ("", f" has a Spearman correlation with people of {value}."),
     ]
 
 
-def _facts(findings: Findings) -> list[tuple[str, str]]:
-    material = findings.material
-    contexts = int(material.joined.contexts.max()) + 1
-    unscored = len({name for some in material.notes.reasons.values() for name in some})
+def _facts(analysis: Analysis) -> list[tuple[str, str]]:
+    data = analysis.data
+    contexts = int(data.joined.contexts.max()) + 1
+    unscored = len({name for some in data.notes.reasons.values() for name in some})
     facts = [
-        ("systems", f"{len(material.systems):,}"),
+        ("systems", f"{len(data.systems):,}"),
         ("contexts", f"{contexts:,}"),
-        ("replies", f"{len(material.items):,}"),
-        ("metrics", f"{len(material.joined.order):,}"),
-        ("rated by people", f"{findings.agreement.rated:,}"),
+        ("replies", f"{len(data.items):,}"),
+        ("metrics", f"{len(data.joined.order):,}"),
+        ("rated by people", f"{analysis.agreement.rated:,}"),
     ]
-    return [*facts, ("not scored by all", f"{unscored:,}")] if unscored else facts
+    return [*facts, ("unscored by some metric", f"{unscored:,}")] if unscored else facts
 
 
-def _sets(findings: Findings) -> dict[str, Any] | None:
-    """Metrics that judge all replies of a system together."""
-    joined = findings.material.joined
-    names = [name for name in findings.material.set_metrics if name in joined.system_scores]
+def _sets(analysis: Analysis) -> dict[str, Any] | None:
+    """Return the values of metrics that score all replies of a system together."""
+    joined = analysis.data.joined
+    names = [name for name in analysis.data.set_metrics if name in joined.system_scores]
     if not names:
         return None
     rows = []
-    for number, system in enumerate(findings.material.systems[:MOST_SYSTEMS]):
+    for number, system in enumerate(analysis.data.systems[:MAX_SYSTEMS]):
         values = (joined.system_scores[name].get(system) for name in names)
-        rows.append((key(number), system, [_known(value) for value in values]))
+        rows.append((key(number), system, [shown(value) for value in values]))
     return {"names": names, "rows": rows}
 
 
-def _known(value: float | None) -> str:
-    return shown(None if value is None or value != value else value)
-
-
-def _agreement(findings: Findings) -> dict[str, Any]:
-    found = findings.agreement
+def _agreement(analysis: Analysis) -> dict[str, Any]:
+    found = analysis.agreement
     if found.items is None:
         return {"missing": found.missing}
-    names = _first(found, findings.material.metrics)
-    plotted = names[: people.MOST_PLOTS]
+    names = _in_order(found, analysis.data.metrics)
+    plotted = names[: parts.MAX_PLOTS]
     results = sorted(found.items.results, key=lambda r: names.index(r.metric))
-    figures, table = people.system_plots(findings, plotted)
-    without = people.correlation_table(results, lambda r: r.without_human)
+    figures, table = parts.system_plots(analysis, plotted)
+    without = parts.correlation_table(results, lambda r: r.without_human)
     by_system = sorted(
         found.systems.results if found.systems else [],
         key=lambda r: names.index(r.metric) if r.metric in names else len(names),
     )
     return {
         "missing": None,
-        "studied": len(found.joined.items),
+        "sampled": len(found.joined.items),
         "rated": found.rated,
-        "table": people.correlation_table(results, lambda r: r.correlations),
+        "table": parts.correlation_table(results, lambda r: r.correlations),
         "without_human": without if without.rows else None,
-        "human_system": findings.settings.human_system,
-        "annotators": people.annotators(found.items),
-        "scatters": people.scatters(findings, plotted),
+        "human_system": analysis.settings.human_system,
+        "annotators": parts.annotators(found.items),
+        "scatters": parts.scatters(analysis, plotted),
         "system_figures": figures,
         "system_table": table,
-        "by_system": people.correlation_table(by_system, lambda r: r.correlations)
+        "by_system": parts.correlation_table(by_system, lambda r: r.correlations)
         if by_system
         else None,
         "not_plotted": len(names) - len(plotted),
@@ -192,7 +208,7 @@ def _agreement(findings: Findings) -> dict[str, Any]:
     }
 
 
-def _first(found: Agreement, order: Sequence[str]) -> list[str]:
+def _in_order(found: Agreement, order: Sequence[str]) -> list[str]:
     known = {r.metric for r in found.items.results} if found.items else set()
     return [name for name in order if name in known]
 
@@ -202,10 +218,10 @@ def _thirds(found: Agreement) -> list[list[str]]:
     return [
         [
             t.metric,
-            THIRDS.get(t.by, t.by),
+            COVERAGE.get(t.by, t.by),
             t.third,
             f"{shown(t.low)} to {shown(t.high)}",
-            f"{shown(t.correlations.spearman.value)}{people.marks(t.correlations.spearman.p)}",
+            f"{shown(t.correlations.spearman.value)}{parts.stars(t.correlations.spearman.p)}",
             interval(t.correlations.spearman.low, t.correlations.spearman.high, 2),
             f"{t.correlations.n:,}",
         ]
@@ -214,10 +230,10 @@ def _thirds(found: Agreement) -> list[list[str]]:
 
 
 def _versions() -> list[tuple[str, str]]:
-    found = [("rejoinder", __version__), ("Python", platform.python_version())]
+    versions = [("rejoinder", __version__), ("Python", platform.python_version())]
     for name in PACKAGES:
         try:
-            found.append((name, metadata.version(name)))
+            versions.append((name, metadata.version(name)))
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions

@@ -1,4 +1,4 @@
-"""The references that were retrieved: how they were rated, and how near they are."""
+"""The references of a report: counts, and histograms of retrieved ones."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rejoinder.items import RETRIEVED, Item
-from rejoinder.reporting.page.people import Figure
-from rejoinder.reporting.plots.charts import Frame, histogram
+from rejoinder.reporting.page.agreement import Figure
+from rejoinder.reporting.plots.charts import histogram
+from rejoinder.reporting.plots.frame import Frame
 from rejoinder.reporting.plots.scales import Scale, shown
 
 BINS = 20
@@ -17,19 +18,21 @@ BINS = 20
 
 @dataclass(frozen=True)
 class References:
+    """The references in words, plots and tables."""
+
     counts: str
-    """What there is, in a sentence."""
+    """Their numbers in a sentence."""
     figures: list[Figure]
     tables: list[tuple[str, list[list[str]]]]
     """The bins of each histogram."""
 
 
 def references(items: Sequence[Item]) -> References:
-    """Every context's references once, though several systems answered it."""
+    """Count each context's references once, though several systems answered it."""
     seen: set[tuple[str, str, float | None, float | None]] = set()
     weights: list[float] = []
     scores: list[float] = []
-    own = 0
+    given = 0
     for item in items:
         for reference in item.references:
             key = item.group, reference.text, reference.weight, reference.score
@@ -37,34 +40,34 @@ def references(items: Sequence[Item]) -> References:
                 continue
             seen.add(key)
             if reference.source != RETRIEVED:
-                own += 1
+                given += 1
                 continue
             if reference.weight is not None:
                 weights.append(reference.weight)
             if reference.score is not None:
                 scores.append(reference.score)
-    retrieved = len(seen) - own
+    retrieved = len(seen) - given
     contexts = len({item.group for item in items})
-    kinds = f"{own:,} came with the items, {retrieved:,} were retrieved"
+    kinds = f"{given:,} came with the items, {retrieved:,} were retrieved"
     if not retrieved:
         kinds = "all came with the items, none was retrieved"
     counts = f"{len(seen):,} references of {contexts:,} contexts: {kinds}."
     if not seen:
         counts = f"The {contexts:,} contexts have no references in the items."
     figures, tables = [], []
-    for values, ends, title, across in (
-        (weights, (-1.0, 1.0), "How retrieved references were rated", "weight"),
-        (scores, None, "How near they are to the context", "similarity"),
+    for values, ends, title, x_name in (
+        (weights, (-1.0, 1.0), "Weights of retrieved references", "weight"),
+        (scores, None, "Similarity of their contexts", "similarity"),
     ):
         if values:
-            figure, rows = _figure(values, ends, title, across)
+            figure, rows = _figure(values, ends, title, x_name)
             figures.append(figure)
             tables.append((title, rows))
     return References(counts, figures, tables)
 
 
 def _figure(
-    values: Sequence[float], ends: tuple[float, float] | None, title: str, across: str
+    values: Sequence[float], ends: tuple[float, float] | None, title: str, x_name: str
 ) -> tuple[Figure, list[list[str]]]:
     x = Scale.over(ends or [min(values), max(values)], spare=0)
     edges = np.linspace(x.low, x.high, BINS + 1)
@@ -72,10 +75,10 @@ def _figure(
     y = Scale.over([0.0, 1.05 * float(counts.max())], spare=0)
     middle = float(np.median(values))
     label = (
-        f"Histogram of the {across} of {len(values):,} retrieved references, from"
+        f"Histogram of the {x_name} of {len(values):,} retrieved references, from"
         f" {shown(min(values))} to {shown(max(values))}, median {shown(middle)}."
     )
-    svg = histogram(Frame(x, y, across, "", label), edges.tolist(), counts.tolist())
+    svg = histogram(Frame(x, y, x_name, "", label), edges.tolist(), counts.tolist())
     rows = [
         [f"{shown(low, 2)} to {shown(high, 2)}", f"{count:,}"]
         for low, high, count in zip(edges, edges[1:], counts.tolist(), strict=False)

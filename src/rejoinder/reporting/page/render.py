@@ -1,7 +1,7 @@
-"""One file: the template, its style, its script and its data, and nothing from elsewhere.
+"""Rendering of the report: template, style, script and data in one file that loads nothing.
 
-Text from data can't break the page: Jinja escapes it, the script writes it as text only, and the
-policy at the head of the page lets nothing run but the page's own script.
+Text from users' data can't break the page: Jinja escapes it, the script inserts it as text only,
+and the content security policy allows no script but the page's own.
 """
 
 from __future__ import annotations
@@ -16,32 +16,34 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from rejoinder.errors import UsageError
-from rejoinder.reporting.page.browse import browsable
-from rejoinder.reporting.page.build import Made, browsing, build
-from rejoinder.reporting.page.findings import Findings
+from rejoinder.reporting.page.analysis import Analysis
+from rejoinder.reporting.page.build import Provenance, browser_variables, build
+from rejoinder.reporting.page.item_browser import browser_data
 from rejoinder.reporting.page.sample import choose
-from rejoinder.text.tokenizers.base import Tokenizer
+from rejoinder.text.tokenizers.tokenizer import Tokenizer
 
-MOST_BYTES = 3_000_000
+MAX_BYTES = 3_000_000
 SPARE = 50_000
-FEWEST_ITEM_BYTES = 100_000
+MIN_ITEM_BYTES = 100_000
 PACKAGE = "rejoinder.reporting.page"
 
 
-def render(findings: Findings, made: Made, tokenizer: Tokenizer, *, most_items: int) -> bytes:
-    """The page; as many of the items as it has room for."""
-    context = build(findings, made)
-    nothing = {"browse": None, "payload": "null", "asked": most_items}
+def render(
+    analysis: Analysis, provenance: Provenance, tokenizer: Tokenizer, *, max_items: int
+) -> bytes:
+    """Return the page with as many of the items as it has room for."""
+    context = build(analysis, provenance)
+    nothing = {"browse": None, "payload": "null", "asked": max_items}
     bare = len(_fill(context | nothing).encode())
-    room = MOST_BYTES - SPARE - bare
-    if room < FEWEST_ITEM_BYTES:
+    room = MAX_BYTES - SPARE - bare
+    if room < MIN_ITEM_BYTES:
         raise UsageError(
-            f"the page would be larger than {MOST_BYTES / 1e6:g} MB: metrics are too many, or names"
-            " too long; make a report of fewer metrics"
+            f"the page would be larger than {MAX_BYTES / 1e6:g} MB: there are too many metrics, or"
+            " names are too long; make a report of fewer metrics"
         )
-    sample = choose(findings.material, most_items, findings.settings.seed)
-    items = browsable(findings.material, sample, tokenizer, most_bytes=room)
-    return _fill(context | browsing(items, most_items)).encode()
+    sample = choose(analysis.data, max_items, analysis.settings.seed)
+    items = browser_data(analysis.data, sample, tokenizer, max_bytes=room)
+    return _fill(context | browser_variables(items, max_items)).encode()
 
 
 def _fill(context: dict[str, Any]) -> str:
@@ -53,7 +55,7 @@ def _fill(context: dict[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters["breakable"] = breakable
-    style, script = _own("page.css"), _own("page.js")
+    style, script = _read("page.css"), _read("page.js")
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}';"
         " base-uri 'none'; form-action 'none'"
@@ -67,11 +69,11 @@ def _fill(context: dict[str, Any]) -> str:
 
 
 def breakable(name: str) -> Markup:
-    """A name that may go on in the next line after its signs, and before a bracket."""
+    """Return a name with places for line breaks after its signs and before a bracket."""
     return Markup(re.sub(r"(?<=[_/.:@=,-])(?=\w)|(?<=\w)(?=\()", "<wbr>", str(escape(name))))
 
 
-def _own(name: str) -> str:
+def _read(name: str) -> str:
     return (resources.files(PACKAGE) / "templates" / name).read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""From values to places: where an axis begins and ends, and which numbers stand on it."""
+"""Axes: from values to positions, and the round numbers to show."""
 
 from __future__ import annotations
 
@@ -8,25 +8,33 @@ from dataclasses import dataclass
 
 from rejoinder.reporting.tables import number
 
+LARGEST = 1e300
+"""Values beyond are drawn at the edge: the range of an axis must not overflow."""
+SMALLEST = 1e-290
+"""A smaller range is that of one value: steps would be denormal numbers."""
+MAX_DIGITS, MAX_TICK = 5, 1e6
+"""Ticks with more decimals, or larger ones, are written with an exponent."""
+
 
 def shown(value: float | None, digits: int = 3) -> str:
-    """A number as the page writes it: a real minus sign, and fewer digits after the point if there
-    are many before it.
+    """Return a number as the report writes it: with a minus sign, and fewer decimals if large.
 
     >>> shown(-0.1234), shown(12.3456), shown(12345.678)
     ('−.123', '12.35', '12346')
     """
-    before = 0 if value is None else max(0, len(str(int(abs(value)))) - 1)
-    return _written(value, max(0, digits - before))
+    if value is None or not math.isfinite(value):
+        return "–"
+    before = max(0, math.floor(math.log10(abs(value)))) if abs(value) >= 1 else 0
+    return _minus(number(value, max(0, digits - before) if abs(value) < MAX_TICK else digits))
 
 
-def _written(value: float | None, digits: int) -> str:
-    return number(value, digits).replace("-", "−")
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Values from low to high, laid out over 0 to 1."""
+    """Linear scale of the values from ``low`` to ``high`` over positions from 0 to 1."""
 
     low: float
     high: float
@@ -35,61 +43,85 @@ class Scale:
 
     @classmethod
     def over(cls, values: Iterable[float], wanted: int = 4, spare: float = 0.03) -> Scale:
-        """An axis that has room for all of the values, and some ``spare`` on either side, with
-        about ``wanted`` round numbers on it.
+        """Return an axis around the values with a ``spare`` share of room on either side, and
+        about ``wanted`` ticks.
 
         >>> Scale.over([0.12, 0.49]).ticks
         (0.2, 0.3, 0.4, 0.5)
         """
-        low, high = _ends(values)
+        low, high = _range(values)
         room = spare * (high - low)
         low, high = low - room, high + room
         while True:
             step = _step((high - low) / wanted)
             first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-            if last > first:  # at least two numbers
-                ticks, digits = _round_numbers(first, last, step)
+            if last > first:  # at least two ticks
+                ticks, digits = _ticks(first, last, step)
                 return cls(low, high, ticks, digits)
             wanted += 1
 
     @classmethod
     def around(cls, values: Iterable[float], wanted: int = 6, finest: float = 0.0) -> Scale:
-        """An axis from one round number to another, with all of the values between them. No step is
-        finer than ``finest``: there is no half of what is counted.
+        """Return an axis from one tick to another that contains the values.
+
+        Steps are at least ``finest``, such as 1 for counts.
 
         >>> Scale.around([0.12, 0.49], 4).ticks
         (0.1, 0.2, 0.3, 0.4, 0.5)
         """
-        low, high = _ends(values)
+        low, high = _range(values)
         step = _step(max((high - low) / wanted, finest))
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-        ticks, digits = _round_numbers(first, last, step)
+        ticks, digits = _ticks(first, last, step)
         return cls(ticks[0], ticks[-1], ticks, digits)
 
     def __call__(self, value: float) -> float:
-        """Where the value lies, from 0 to 1."""
-        return (value - self.low) / (self.high - self.low)
+        """Return the position of a value; values beyond LARGEST are at the edge."""
+        if abs(value) <= LARGEST:
+            return (value - self.low) / (self.high - self.low)
+        return 0.0 if value < 0 else 1.0
 
     def label(self, tick: float) -> str:
-        return _written(tick, self.digits) if tick else "0"
+        """Return the text of a tick."""
+        if not tick:
+            return "0"
+        if self._plain():
+            return _minus(number(tick, self.digits))
+        return _minus(self._exponent(tick))
+
+    def decimal(self, tick: float) -> str:
+        """Return the text of a tick with all decimals: ``0.50`` instead of ``.5``."""
+        return f"{tick:,.{self.digits}f}" if self._plain() else self._exponent(tick)
+
+    def _plain(self) -> bool:
+        return self.digits <= MAX_DIGITS and max(abs(self.low), abs(self.high)) < MAX_TICK
+
+    def _exponent(self, tick: float) -> str:
+        """Write a tick with as many digits as distinguish it from its neighbours."""
+        step = min(b - a for a, b in zip(self.ticks, self.ticks[1:], strict=False))
+        largest = max(abs(self.ticks[0]), abs(self.ticks[-1]))
+        digits = math.floor(math.log10(largest)) - math.floor(math.log10(step) + 1e-9) + 1
+        return f"{tick:.{max(1, min(digits, 12))}g}"
 
 
-def _ends(values: Iterable[float]) -> tuple[float, float]:
-    """The lowest and the highest; some room around one that stands alone."""
-    known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+def _range(values: Iterable[float]) -> tuple[float, float]:
+    """Return the lowest and the highest value, with room around a single value."""
+    known = [min(max(v, -LARGEST), LARGEST) for v in values if math.isfinite(v)] or [0.0, 1.0]
     low, high = min(known), max(known)
-    if high - low <= 1e-9 * max(abs(low), abs(high), 1e-300):
-        low, high = low - (abs(low) or 1) / 2, high + (abs(high) or 1) / 2
+    largest = max(abs(low), abs(high))
+    if high - low <= max(1e-9 * largest, SMALLEST):
+        room = largest / 2 if largest > SMALLEST else 0.5
+        low, high = low - room, high + room
     return low, high
 
 
-def _round_numbers(first: int, last: int, step: float) -> tuple[tuple[float, ...], int]:
-    """So many steps, and how many digits after the point tell neighbours apart."""
+def _ticks(first: int, last: int, step: float) -> tuple[tuple[float, ...], int]:
+    """Return the multiples of ``step`` from first to last, and the decimals that they need."""
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     return tuple(round(at * step, digits) for at in range(first, last + 1)), digits
 
 
 def _step(rough: float) -> float:
-    """The next of 1, 2 and 5 times a power of ten."""
+    """Return the next of 1, 2 and 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(rough))
     return next((m * power for m in (1, 2, 5) if m * power >= rough * (1 - 1e-9)), 10 * power)

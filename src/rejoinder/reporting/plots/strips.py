@@ -1,6 +1,6 @@
-"""A value with its interval on one line, as wide as its cell of a table.
+"""A value with its interval on one line, as wide as its table cell.
 
-Places are given in percent, so that lines stretch and letters don't.
+Positions are in percent, so that lines stretch and marks don't.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _x(scale: Scale, value: float) -> str:
 def strip(
     scale: Scale, value: float, low: float | None, high: float | None, system: int = -1
 ) -> Markup:
-    """A mark, and a line from low to high; the table beside it has the numbers."""
+    """Return a mark and a line from low to high; the table beside it has the numbers."""
     grid = [
         tag("line", class_="grid", x1=_x(scale, t), x2=_x(scale, t), y1=0, y2=HEIGHT)
         for t in scale.ticks
@@ -44,7 +44,7 @@ def strip(
 
 
 def strip_axis(scale: Scale) -> Markup:
-    """The numbers above or below a column of strips."""
+    """Return the tick labels of a column of strips."""
     labels = [
         tag("text", scale.label(t), x=_x(scale, t), y=12, text_anchor="middle") for t in scale.ticks
     ]

@@ -1,11 +1,15 @@
-"""Elements of SVG as escaped text."""
+"""SVG elements as escaped text, the look of systems and lines, and SVG files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from markupsafe import Markup, escape
 
+from rejoinder.reporting.tables import printable
+
 PALETTE = 8
-"""Colours that people with any colour vision can tell apart; then other shapes begin."""
+"""Colours of systems, distinguishable with any colour vision; more systems have other shapes."""
 
 SHAPES = (
     "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0Z",
@@ -14,16 +18,26 @@ SHAPES = (
     "M0-5.5L5.5 4.5H-5.5Z",
 )
 
+# colours of lines in files, on white and on black, distinguishable with any colour vision
+COLOURS = ("#0072b2", "#d55e00", "#00805d", "#a83279", "#7a5c00", "#444444")
+DARK_COLOURS = ("#56b4e9", "#ff9950", "#2ecc9b", "#f09ac5", "#e5c100", "#bbbbbb")
+DASHES = ("", "8 4", "2 3", "8 3 2 3", "12 3", "4 4")
+
 
 def tag(name: str, *children: str, **attributes: str | float | None) -> Markup:
-    """An element; ``class_`` is class and ``stroke_width`` is stroke-width."""
-    given = "".join(
+    """Return an element; ``class_`` becomes class and ``stroke_width`` stroke-width."""
+    written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
     inside = Markup("").join(escape(child) for child in children)
-    return Markup(f"<{name}{given}>{inside}</{name}>")
+    return Markup(f"<{name}{written}>{inside}</{name}>")
+
+
+def text(words: str, x: float, y: float, **attributes: str) -> Markup:
+    """Return a text element without control characters."""
+    return tag("text", printable(words), x=x, y=y, **attributes)
 
 
 def _attribute(value: str | float) -> str:
@@ -31,23 +45,23 @@ def _attribute(value: str | float) -> str:
 
 
 def short(value: float) -> str:
-    """A coordinate: a tenth is finer than anybody sees."""
-    text = f"{value:.1f}".removesuffix(".0")
-    return "0" if text == "-0" else text
+    """Return a coordinate with one decimal, which is finer than the eye sees."""
+    number = f"{value:.1f}".removesuffix(".0")
+    return "0" if number == "-0" else number
 
 
 def colour(system: int) -> str:
-    """The class that gives a system its colour; -1 is no system."""
+    """Return the CSS class of a system's colour; -1 is no system."""
     return "plain" if system < 0 else f"s{system % PALETTE}"
 
 
 def shape(system: int) -> str:
-    """The outline of a system's mark, around the origin."""
+    """Return the outline of a system's mark around the origin."""
     return SHAPES[system // PALETTE % len(SHAPES)] if system >= 0 else SHAPES[0]
 
 
 def key(system: int) -> Markup:
-    """A system's mark as it stands in running text."""
+    """Return a system's mark for running text."""
     path = tag("path", d=shape(system))
     return tag(
         "svg",
@@ -57,3 +71,46 @@ def key(system: int) -> Markup:
         aria_hidden="true",
         focusable="false",
     )
+
+
+def svg_file(
+    title: str, description: str, width: float, height: float, marks: Sequence[str]
+) -> str:
+    """Return an SVG file with its own style, one element per line so that diffs are readable."""
+    picture = tag(
+        "svg",
+        tag("title", printable(title), id="title"),
+        tag("desc", printable(description), id="words"),
+        tag("style", Markup(_style())),
+        tag("rect", class_="paper", width=width, height=height),
+        *marks,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {short(width)} {short(height)}",
+        width=width,
+        height=height,
+        role="img",
+        aria_labelledby="title words",
+    )
+    return f"{picture}\n".replace("><", ">\n<")
+
+
+def _style() -> str:
+    """Return colours by class, with others for readers who prefer dark pages."""
+    rules = [
+        "svg{color:#1f2328;font:13px system-ui,sans-serif}",
+        "text{fill:currentColor}.head{font-size:15px;font-weight:600}",
+        ".paper{fill:#fff}.axis{fill:none;stroke:currentColor}",
+        ".grid{stroke:currentColor;opacity:.15}",
+        ".line{fill:none;stroke-width:2}.band{opacity:.2;stroke:none}",
+        *(f".line.c{n}{{stroke-dasharray:{dash}}}" for n, dash in enumerate(DASHES) if dash),
+        *_coloured(COLOURS),
+        "@media (prefers-color-scheme:dark){svg{color:#e6edf3}.paper{fill:#0d1117}",
+        *_coloured(DARK_COLOURS),
+        "}",
+    ]
+    return "".join(rules)
+
+
+def _coloured(colours: Sequence[str]) -> Iterator[str]:
+    for n, each in enumerate(colours):
+        yield f".line.c{n}{{stroke:{each}}}.band.c{n},.dot.c{n}{{fill:{each}}}"

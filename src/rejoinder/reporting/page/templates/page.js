@@ -1,6 +1,6 @@
 "use strict";
 (function () {
-  // a page that is printed shows what is folded away
+  // printing opens all details
   var opened = [];
   window.addEventListener("beforeprint", function () {
     opened = Array.prototype.filter.call(document.querySelectorAll("details"), function (one) { return !one.open; });
@@ -12,7 +12,7 @@
 
   var data = JSON.parse(document.getElementById("data").textContent);
   if (!data) return;
-  // what stands where in an item
+  // positions of the fields of an item
   var ID = 0, SYSTEM = 1, CONTEXT = 2, REPLY = 3, SPANS = 4, RATING = 5, SCORES = 6, REFERENCES = 7, MORE = 8, REASONS = 9;
   var FIRST_COLUMNS = 3;
   var rated = data.items.some(function (item) { return item[RATING] !== null; });
@@ -37,7 +37,7 @@
     return text.replace(/^(-?)0\./, "$1.").replace("-", "−");
   }
 
-  // a text with some of it marked; only ever as text
+  // text nodes with some of the text marked
   function marked(text, spans) {
     var pieces = [], at = 0;
     for (var i = 0; i < spans.length; i += 2) {
@@ -86,7 +86,7 @@
     }
     return found.sort(function (a, b) {
       var x = value(a), y = value(b);
-      if (x === null || y === null) return x === y ? a - b : x === null ? 1 : -1; // missing ones last
+      if (x === null || y === null) return x === y ? a - b : x === null ? 1 : -1; // missing values last
       if (typeof x === "string") return -sign * (x < y ? 1 : x > y ? -1 : 0) || a - b;
       return sign * (x - y) || a - b;
     });
@@ -155,7 +155,7 @@
     var found = [];
     function part(title, content) { found.push(make("h4", { text: title }), content); }
     if (item[CONTEXT].length) {
-      part("Context, oldest first", make("ol", {}, item[CONTEXT].map(function (turn) {
+      part("Context, oldest turn first", make("ol", {}, item[CONTEXT].map(function (turn) {
         return make("li", { dir: "auto", text: data.texts[turn] });
       })));
     }
@@ -180,7 +180,7 @@
           about.length ? make("span", { "class": "about", text: about.join(", ") }) : null
         ]);
       }));
-      part("References" + (weighted ? ", each after its weight" : "") + (item[MORE] ? " (" + item[MORE] + " more are not shown)" : ""), list);
+      part("References" + (weighted ? " with weights" : "") + (item[MORE] ? " (" + item[MORE] + " more are not shown)" : ""), list);
     }
     var scores = data.metrics.map(function (metric, place) {
       var value = item[SCORES][place], reason = item[REASONS][place];
@@ -219,11 +219,11 @@
     data.systems.length > 1 ? select("System", [option(-1, "all")].concat(data.systems.map(function (name, place) {
       return option(place, name);
     })), function (value) { state.system = Number(value); }) : null,
-    data.reasons.length ? select("Scored", [option(-2, "all items"), option(-1, "unscored by any")].concat(
+    data.reasons.length ? select("Scored", [option(-2, "all items"), option(-1, "unscored by some metric")].concat(
       data.metrics.map(function (name, place) { return option(place, "unscored by " + name); }).filter(function (_, place) {
         return data.items.some(function (item) { return place in item[REASONS]; });
       })), function (value) { state.missing = Number(value); }) : null,
-    sorting = select("Sort by", [option("", "order of the file"), option("reply", "reply"), option("system", "system")]
+    sorting = select("Sort by", [option("", "order in the file"), option("reply", "reply"), option("system", "system")]
       .concat(rated ? [option("rating", "people")] : [])
       .concat(data.metrics.map(function (name, place) { return option(place, name); })), function (value) {
         state.sort = value === "" ? null : isNaN(Number(value)) ? value : Number(value);
@@ -256,14 +256,14 @@
     sorting.querySelector("select").value = state.sort === null ? "" : String(state.sort);
     table.textContent = "";
     table.append(
-      make("caption", { text: "Replies, each below what it answers" }),
+      make("caption", { text: "Replies, each below the turn that it answers" }),
       make("thead", { role: "rowgroup" }, [make("tr", { role: "row" }, columns().map(heading).concat([
         make("th", { scope: "col", role: "columnheader", "class": "does" }, [make("span", { "class": "hidden", text: "More" })])
       ]))]),
       make("tbody", { role: "rowgroup" }, some.map(line)));
-    status.textContent = !found.length ? "No item fits." :
+    status.textContent = !found.length ? "No items match." :
       (start + 1).toLocaleString("en") + " to " + (start + some.length).toLocaleString("en") + " of " +
-      found.length.toLocaleString("en") + (found.length < data.items.length ? " that fit" : "") + " items";
+      found.length.toLocaleString("en") + (found.length < data.items.length ? " matching" : "") + " items";
     pages.textContent = "";
     [["Previous", -1, state.page === 0], ["Next", 1, state.page === last]].forEach(function (one) {
       var button = make("button", { type: "button", text: one[0], onclick: function () {

@@ -6,31 +6,32 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.table import Table
 
+from rejoinder.meta_evaluation.annotators import HumanAgreement
 from rejoinder.meta_evaluation.correlate import Correlations, Estimate, Statistic
 from rejoinder.meta_evaluation.coverage import THIRDS
-from rejoinder.meta_evaluation.curves import Point
-from rejoinder.meta_evaluation.humans import Humans
-from rejoinder.meta_evaluation.study import Study
-from rejoinder.reporting.annotators import agreement_facts
-from rejoinder.reporting.chart import Chart, Line
+from rejoinder.meta_evaluation.evaluation import MetaEvaluation
+from rejoinder.meta_evaluation.reference_curve import CurvePoint
+from rejoinder.reporting.annotator_tables import agreement_facts
+from rejoinder.reporting.plots.line_chart import Line, LineChart
 from rejoinder.reporting.tables import interval, number, p_value, plain_table, wrapping
 
 SHOWN = ("spearman", "pearson")
 
 
-def correlation_table(found: Study, right: Sequence[str] = ()) -> Table:
-    """The papers' table: each metric's correlation with people, or with who is ``right``."""
+def correlation_table(found: MetaEvaluation, right: Sequence[str] = ()) -> Table:
+    """Return each metric's correlation with people, or with the labels of ``right`` systems."""
     unit = {"item": "replies", "context": "sets of replies", "system": "systems"}[found.level]
     rows = [(r.metric, r.correlations, r.unscored) for r in found.results]
-    return _correlations(rows, f"{_told(right)} over {unit}")
+    return _correlations(rows, f"{_subject(right)} over {unit}")
 
 
-def _told(right: Sequence[str]) -> str:
-    """What scores are set against: ratings, or whose replies are right."""
-    return f"{', '.join(right)} against others" if right else "Agreement with people"
+def _subject(right: Sequence[str]) -> str:
+    """Return the start of a title: correlation with ratings, or with labels by system."""
+    return f"Replies of {', '.join(right)} against others" if right else "Agreement with people"
 
 
-def without_human_table(found: Study, human_system: str) -> Table | None:
+def without_human_table(found: MetaEvaluation, human_system: str) -> Table | None:
+    """Return the correlations without replies that people wrote, if there are any."""
     rows = [(r.metric, r.without_human, 0) for r in found.results if r.without_human is not None]
     return _correlations(rows, f"Without the replies of '{human_system}'") if rows else None
 
@@ -56,15 +57,15 @@ def _estimate(found: Estimate) -> str:
     return f"{number(found.value)} {interval(found.low, found.high, 2)}".rstrip()
 
 
-def annotator_facts(humans: Humans) -> str:
-    """How far the annotators agree, in one line."""
+def annotator_facts(humans: HumanAgreement) -> str:
+    """Return the agreement of the annotators in one line."""
     facts = [f"{humans.annotators} annotators"]
-    facts += [] if humans.identified else ["not identified"]
+    facts += [] if humans.identified else ["anonymous"]
     return ", ".join([*facts, *agreement_facts(humans.kappa, humans.alpha, humans.left_out)])
 
 
-def annotator_table(found: Study) -> Table | None:
-    """The papers' rows: with the annotator who agrees most, and least; people between them."""
+def annotator_table(found: MetaEvaluation) -> Table | None:
+    """Return the highest and lowest correlation with a single annotator, as in many papers."""
     humans = found.humans
     if humans is None or not humans.identified:
         return None
@@ -92,15 +93,15 @@ def _extremes(row: dict[str, dict[str, float]]) -> list[str]:
     return [number(row.get(s, {}).get(side)) for s in SHOWN for side in ("max", "min")]
 
 
-def accuracy_table(found: Study) -> Table | None:
-    """Pairs of replies to one context, ordered as people order them."""
+def accuracy_table(found: MetaEvaluation) -> Table | None:
+    """Return the share of pairs of replies to one context that a metric orders as people do."""
     rows = [(r.metric, r.accuracy) for r in found.results if r.accuracy is not None]
     if not rows:
         return None
     table = plain_table(
         "metric",
         "accuracy",
-        "with ties calibrated",
+        "ties calibrated",
         "threshold",
         "pairs",
         right=[1, 2, 3, 4],
@@ -117,13 +118,13 @@ def accuracy_table(found: Study) -> Table | None:
     return table
 
 
-def auc_table(found: Study) -> Table | None:
-    """Where ratings are yes or no: how well each metric tells the two apart."""
+def auc_table(found: MetaEvaluation) -> Table | None:
+    """Return how well each metric separates two kinds of replies, if ratings are binary."""
     rows = [r for r in found.results if r.auc is not None]
     if not rows:
         return None
     ranked = any(r.recall_at_1 is not None for r in rows)
-    columns = ["metric", "AUC", *(["right reply first"] if ranked else [])]
+    columns = ["metric", "AUC", *(["recall@1"] if ranked else [])]
     title = "Right against wrong replies"
     table = plain_table(*columns, right=range(1, len(columns)), title=title)
     for result in rows:
@@ -132,8 +133,8 @@ def auc_table(found: Study) -> Table | None:
     return table
 
 
-def difference_table(found: Study) -> Table | None:
-    """Is the best metric better than each of the others?"""
+def difference_table(found: MetaEvaluation) -> Table | None:
+    """Return tests whether the best metric is better than each of the others."""
     if not found.differences:
         return None
     statistic = found.differences[0].statistic
@@ -162,8 +163,8 @@ def difference_table(found: Study) -> Table | None:
     return table
 
 
-def coverage_tables(found: Study, right: Sequence[str] = ()) -> Iterator[Table]:
-    """How the agreement changes with how well an evaluator's logs cover a context."""
+def coverage_tables(found: MetaEvaluation, right: Sequence[str] = ()) -> Iterator[Table]:
+    """Yield correlations by how well an evaluator's pool covers the contexts."""
     kinds = {
         "nearest": "by similarity of the nearest utterances",
         "agreement": "by agreement among the retrieved replies",
@@ -171,14 +172,14 @@ def coverage_tables(found: Study, right: Sequence[str] = ()) -> Iterator[Table]:
     for kind in dict.fromkeys(third.by for third in found.by_coverage):
         table = plain_table(
             "metric",
-            "third",
+            "coverage third",
             "from",
             "to",
             "Spearman [95 % CI]",
             "Pearson",
             "n",
             right=range(2, 7),
-            title=f"{_told(right)} {kinds.get(kind, kind)}",
+            title=f"{_subject(right)} {kinds.get(kind, kind)}",
         )
         for third in found.by_coverage:
             if third.by == kind:
@@ -194,15 +195,15 @@ def coverage_tables(found: Study, right: Sequence[str] = ()) -> Iterator[Table]:
         yield table
 
 
-def curve_table(name: str, points: Sequence[Point]) -> Table:
-    """Correlation over the number of references, with a bar to look at."""
+def curve_table(name: str, points: Sequence[CurvePoint]) -> Table:
+    """Return the correlation by number of references, with a bar."""
     table = plain_table(
         "references",
         "Spearman [band]",
         "Pearson [band]",
         "",
         right=[0, 1, 2],
-        title=f"{name}: agreement over the number of references",
+        title=f"{name}: correlation with people by number of references",
     )
     for point in points:
         cells = [f"{number(point.mean.get(s))} {_band(point, s)}".rstrip() for s in SHOWN]
@@ -211,8 +212,8 @@ def curve_table(name: str, points: Sequence[Point]) -> Table:
     return table
 
 
-def curve_chart(curves: Mapping[str, Sequence[Point]], statistic: Statistic) -> Chart:
-    """All metrics in one picture."""
+def curve_chart(curves: Mapping[str, Sequence[CurvePoint]], statistic: Statistic) -> LineChart:
+    """Return the correlations of all metrics by number of references as a chart."""
     lines = [
         Line(
             name,
@@ -223,13 +224,13 @@ def curve_chart(curves: Mapping[str, Sequence[Point]], statistic: Statistic) -> 
         )
         for name, points in curves.items()
     ]
-    title = "Agreement with people over the number of references"
-    upwards = f"{statistic.capitalize()} correlation"
-    return Chart(title, "references", upwards, lines, "the middle 95 % of draws")
+    title = "Correlation with people by number of references"
+    y_name = f"{statistic.capitalize()} correlation"
+    return LineChart(title, "references", y_name, lines, "95 % of random draws")
 
 
-def _band(point: Point, statistic: str) -> str:
-    """One draw has no spread."""
+def _band(point: CurvePoint, statistic: str) -> str:
+    """Return the band over draws; empty for a single draw."""
     if point.draws == 1:
         return ""
     return interval(point.low.get(statistic), point.high.get(statistic), 2)

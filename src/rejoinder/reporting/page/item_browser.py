@@ -1,7 +1,7 @@
-"""The items as the page's script reads them: short lists, and each text once.
+"""The items as JSON for the page's script: short lists, and each text once.
 
-Replies to one context share it and its references, so texts stand in a table of their own. A page
-has a limit: where texts are long, fewer items fit, and the page says so.
+Replies to one context share it and its references, so texts are stored in a table. The size of the
+page is limited: if texts are long, fewer items fit, and the page says so.
 """
 
 from __future__ import annotations
@@ -14,28 +14,29 @@ import msgspec
 import numpy as np
 
 from rejoinder.items import Item, Reference
-from rejoinder.reporting.page.material import Material
+from rejoinder.reporting.item_view import Span, View
+from rejoinder.reporting.page.report_data import ReportData
 from rejoinder.reporting.page.sample import Sample
-from rejoinder.reporting.show import Span, View
-from rejoinder.text.tokenizers.base import Tokenizer
+from rejoinder.text.tokenizers.tokenizer import Tokenizer
 
-LONGEST = 2000
+MAX_CHARACTERS = 2000
 """Characters of a text."""
-MOST_REFERENCES = 40
-MOST_TURNS = 30
+MAX_REFERENCES = 40
+MAX_TURNS = 30
 ELLIPSIS = " …"
 
 
 @dataclass
-class Table:
-    """Things by number, each once."""
+class StringTable:
+    """Distinct strings by number."""
 
     values: list[str] = field(default_factory=list)
     _numbers: dict[str, int] = field(default_factory=dict)
     size: int = 0
-    """Bytes that they take."""
+    """Bytes of the strings as JSON."""
 
     def number(self, value: str) -> int:
+        """Return the number of a string, which is added if new."""
         if value not in self._numbers:
             self._numbers[value] = len(self.values)
             self.values.append(value)
@@ -44,46 +45,49 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Browsable:
+class BrowserData:
+    """The items of the page as JSON."""
+
     payload: bytes
-    """JSON that may stand inside a script element."""
+    """JSON that is safe inside a script element."""
     items: int
     of: int
     cut: bool
-    """Some texts are too long, or references too many, to be shown whole."""
+    """Whether some texts or lists of references were cut."""
 
 
 def embedded(value: Any) -> bytes:
-    """JSON in which nothing can end a script element or begin another one."""
-    found: bytes = msgspec.json.encode(value)
+    """Return JSON that can neither end a script element nor begin another one."""
+    encoded: bytes = msgspec.json.encode(value)
     for risky in (b"<", b">", b"&"):
-        found = found.replace(risky, rb"\u%04x" % ord(risky))
-    return found.replace("\u2028".encode(), rb"\u2028").replace("\u2029".encode(), rb"\u2029")
+        encoded = encoded.replace(risky, rb"\u%04x" % ord(risky))
+    return encoded.replace("\u2028".encode(), rb"\u2028").replace("\u2029".encode(), rb"\u2029")
 
 
-def shortened(text: str, longest: int = LONGEST) -> str:
-    return text if len(text) <= longest else text[:longest] + ELLIPSIS
+def shortened(text: str, length: int = MAX_CHARACTERS) -> str:
+    """Return the text cut to a length."""
+    return text if len(text) <= length else text[:length] + ELLIPSIS
 
 
-def browsable(
-    material: Material, sample: Sample, tokenizer: Tokenizer, *, most_bytes: int
-) -> Browsable:
-    """As many items of the sample as fit."""
-    texts, reasons, sources = Table(), Table(), Table()
+def browser_data(
+    data: ReportData, sample: Sample, tokenizer: Tokenizer, *, max_bytes: int
+) -> BrowserData:
+    """Return as many items of the sample as fit into ``max_bytes``."""
+    texts, reasons, sources = StringTable(), StringTable(), StringTable()
     rows: list[tuple[int, list[Any]]] = []
     used = 0
     cut = False
-    columns = [material.joined.item_scores[name] for name in material.metrics]
+    columns = [data.joined.item_scores[name] for name in data.metrics]
     for number in sample.chosen:
-        item, was_cut = _bounded(material.items[number])
+        item, was_cut = _bounded(data.items[number])
         view = View.of(item, tokenizer)
         row = [
             item.id,
-            material.numbers[item.system],
+            data.numbers[item.system],
             [texts.number(turn) for turn in item.context],
             texts.number(item.response),
             _units(item.response, view.reply.spans),
-            _round(material.joined.human[number]),
+            _round(data.joined.human[number]),
             [_round(values[number]) for values in columns],
             [
                 [
@@ -95,30 +99,30 @@ def browsable(
                 ]
                 for reference, matches in zip(item.references, view.references, strict=True)
             ],
-            len(material.items[number].references) - len(item.references),
-            _reasons(material, material.items[number].id, reasons),
+            len(data.items[number].references) - len(item.references),
+            _reasons(data, data.items[number].id, reasons),
         ]
         used += len(embedded(row)) + 1
-        if rows and used + texts.size + reasons.size + sources.size > most_bytes:
+        if rows and used + texts.size + reasons.size + sources.size > max_bytes:
             break
         rows.append((number, row))
         cut = cut or was_cut
     rows.sort(key=lambda numbered: numbered[0])
     payload = {
-        "metrics": material.metrics,
-        "systems": material.systems,
+        "metrics": data.metrics,
+        "systems": data.systems,
         "texts": texts.values,
         "reasons": reasons.values,
         "sources": sources.values,
         "items": [row for _, row in rows],
     }
-    return Browsable(embedded(payload), len(rows), sample.of, cut)
+    return BrowserData(embedded(payload), len(rows), sample.of, cut)
 
 
 def _bounded(item: Item) -> tuple[Item, bool]:
-    """The item with no text, and no list of texts, longer than anybody reads."""
+    """Return the item with long texts and lists cut, and whether anything was cut."""
     references = _weightiest(item.references)
-    turns = item.context[-MOST_TURNS:]
+    turns = item.context[-MAX_TURNS:]
     bounded = msgspec.structs.replace(
         item,
         id=shortened(item.id, 200),
@@ -130,19 +134,19 @@ def _bounded(item: Item) -> tuple[Item, bool]:
 
 
 def _weightiest(references: Sequence[Reference]) -> Sequence[Reference]:
-    if len(references) <= MOST_REFERENCES:
+    if len(references) <= MAX_REFERENCES:
         return references
     heavy = [abs(1.0 if r.weight is None else r.weight) for r in references]
-    kept = np.sort(np.argsort(-np.array(heavy), kind="stable")[:MOST_REFERENCES])
+    kept = np.sort(np.argsort(-np.array(heavy), kind="stable")[:MAX_REFERENCES])
     return [references[i] for i in kept.tolist()]
 
 
-def _reasons(material: Material, name: str, known: Table) -> dict[str, int]:
-    """By the number of the metric, the number of the reason why it has no score."""
+def _reasons(data: ReportData, name: str, known: StringTable) -> dict[str, int]:
+    """Return by number of the metric the number of the reason why it has no score."""
     return {
         str(number): known.number(shortened(reason, 300))
-        for number, metric in enumerate(material.metrics)
-        if (reason := material.notes.reasons.get(metric, {}).get(name)) is not None
+        for number, metric in enumerate(data.metrics)
+        if (reason := data.notes.reasons.get(metric, {}).get(name)) is not None
     }
 
 
@@ -154,7 +158,7 @@ def _round(value: float | None) -> float | int | None:
 
 
 def _units(text: str, spans: Sequence[Span]) -> list[int]:
-    """Begins and ends as JavaScript counts them: in units of UTF-16."""
+    """Return begins and ends as JavaScript counts them, in UTF-16 code units."""
     places = [place for span in spans for place in span]
     if not places or max(text) <= "\uffff":
         return places

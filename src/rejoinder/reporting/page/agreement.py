@@ -1,4 +1,4 @@
-"""Agreement with people as the page shows it: the papers' table, and their plots."""
+"""Agreement with people in the report: the table of correlations, and plots."""
 
 from __future__ import annotations
 
@@ -10,41 +10,47 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from rejoinder.meta_evaluation.correlate import Correlations, Estimate
-from rejoinder.meta_evaluation.curves import Point
-from rejoinder.meta_evaluation.study import Result, Study
-from rejoinder.reporting.agreement import annotator_facts
-from rejoinder.reporting.page.findings import Findings
-from rejoinder.reporting.page.ranks import interval
-from rejoinder.reporting.plots.charts import Frame, Line, curve, labelled, scatter
+from rejoinder.meta_evaluation.evaluation import MetaEvaluation, MetricResult
+from rejoinder.meta_evaluation.reference_curve import CurvePoint
+from rejoinder.reporting.meta_tables import annotator_facts
+from rejoinder.reporting.page.analysis import Analysis
+from rejoinder.reporting.page.rankings import MAX_SYSTEMS, interval
+from rejoinder.reporting.plots.charts import labelled, line_plot, scatter
+from rejoinder.reporting.plots.frame import Frame
+from rejoinder.reporting.plots.lines import Line
 from rejoinder.reporting.plots.scales import Scale, shown
 from rejoinder.reporting.plots.strips import strip, strip_axis
 from rejoinder.reporting.tables import p_value
 
 Floats = NDArray[np.float64]
 
-MOST_PLOTS = 24
+MAX_PLOTS = 24
 """Metrics that are plotted."""
-MOST_DOTS, MOST_DOTS_A_PLOT = 15_000, 1_200
-"""In all scatter plots together, for the page's size; in one, for the reader's eyes."""
-JITTER, LEAST, MOST = 0.25, 0.012, 0.05
-"""Standard deviation of the noise on ratings: in steps between neighbouring ones, but at least and
-at most so much of their range."""
-MOST_LABELLED = 12
+MAX_DOTS, MAX_DOTS_PER_PLOT = 15_000, 1_200
+"""Dots of all scatter plots, to limit the size of the page, and of one, to be readable."""
+JITTER, MIN_JITTER, MAX_JITTER = 0.25, 0.012, 0.05
+"""Standard deviation of the jitter of ratings in steps between neighbouring ones, and its limits as
+shares of their range."""
+MAX_LABELLED = 12
 STATISTICS = (("spearman", "Spearman"), ("pearson", "Pearson"))
 
 
 @dataclass(frozen=True)
 class Figure:
+    """A plot with its title."""
+
     svg: Markup
     title: str
     caption: str = ""
 
 
 @dataclass(frozen=True)
-class Correlated:
+class CorrelationRow:
+    """One metric in a table of correlations."""
+
     metric: str
     cells: list[tuple[str, str, str, str]]
-    """For each statistic the value, its marks, its interval, and its p."""
+    """For each statistic value, stars, interval and p."""
     best: list[bool]
     strip: Markup | None
     n: str
@@ -53,18 +59,21 @@ class Correlated:
 
 @dataclass(frozen=True)
 class CorrelationTable:
-    rows: list[Correlated]
+    """Correlations of the metrics, with the axis of their plots."""
+
+    rows: list[CorrelationRow]
     axis: Markup | None
 
 
-def marks(p: float | None) -> str:
-    """As papers mark them: ** for p < .01, * for p < .05."""
+def stars(p: float | None) -> str:
+    """Return ** for p < .01, * for p < .05."""
     return "" if p is None or p >= 0.05 else "**" if p < 0.01 else "*"
 
 
 def correlation_table(
-    results: Sequence[Result], pick: Callable[[Result], Correlations | None]
+    results: Sequence[MetricResult], pick: Callable[[MetricResult], Correlations | None]
 ) -> CorrelationTable:
+    """Return a row for each result for which ``pick`` returns correlations."""
     rows = [(r, found) for r in results if (found := pick(r)) is not None]
     columns = [[getattr(found, name) for _, found in rows] for name, _ in STATISTICS]
     best = [max((e.value for e in col if e.value is not None), default=None) for col in columns]
@@ -75,10 +84,10 @@ def correlation_table(
     for (result, found), row in zip(rows, zip(*columns, strict=True), strict=True):
         e = row[0]
         shown_rows.append(
-            Correlated(
+            CorrelationRow(
                 result.metric,
                 [
-                    (shown(c.value), marks(c.p), interval(c.low, c.high, 2), p_value(c.p))
+                    (shown(c.value), stars(c.p), interval(c.low, c.high, 2), p_value(c.p))
                     for c in row
                 ],
                 [
@@ -93,117 +102,127 @@ def correlation_table(
     return CorrelationTable(shown_rows, strip_axis(scale) if ends else None)
 
 
-def annotators(found: Study) -> str:
+def annotators(found: MetaEvaluation) -> str:
+    """Return a sentence about the agreement of the annotators."""
     return "" if found.humans is None else annotator_facts(found.humans) + "."
 
 
-def scatters(findings: Findings, names: Sequence[str]) -> list[Figure]:
-    """Metric against people, as RUBER's Figures 4 and 5; jittered, or dots would hide dots."""
-    joined = findings.agreement.joined
-    systems = findings.material.systems
-    owner = _owners(findings)
-    chance = np.random.default_rng(findings.settings.seed)
+def scatters(analysis: Analysis, names: Sequence[str]) -> list[Figure]:
+    """Return plots of metrics against people, with jitter so that dots do not hide each other."""
+    joined = analysis.agreement.joined
+    owner = _owners(analysis)
+    rng = np.random.default_rng(analysis.settings.seed)
     figures = []
-    most = min(MOST_DOTS // max(1, len(names)), MOST_DOTS_A_PLOT)
+    max_dots = min(MAX_DOTS // max(1, len(names)), MAX_DOTS_PER_PLOT)
     for name in names:
         scores = joined.item_scores[name]
         known = np.flatnonzero(~np.isnan(scores + joined.human))
         if not known.size:
             continue
-        drawn = np.sort(chance.permutation(known)[:most])
+        drawn = np.sort(rng.permutation(known)[:max_dots])
         human = joined.human[drawn]
-        jittered = human + chance.normal(0, _noise(human), len(human))
-        value = _correlation(findings.agreement.items, name)
+        jittered = human + rng.normal(0, _noise(human), len(human))
+        value = _correlation(analysis.agreement.items, name)
         frame = Frame(
             Scale.over(jittered.tolist(), 5),
             Scale.over(scores[drawn].tolist()),
-            "people",
+            "average rating",
             "",
             f"Scatter plot of {name} against the average rating by people, {len(drawn):,} replies."
             f" Spearman correlation {value}.",
         )
         caption = f"Spearman {value}"
         caption += f"; {len(drawn):,} of {known.size:,} replies" if len(drawn) < known.size else ""
-        figures.append(
-            Figure(scatter(frame, jittered, scores[drawn], owner[drawn], systems), name, caption)
-        )
+        figures.append(Figure(scatter(frame, jittered, scores[drawn], owner[drawn]), name, caption))
     return figures
 
 
-def _owners(findings: Findings) -> NDArray[np.int64]:
-    """[items that agreement is computed over] the number of each one's system."""
-    numbers = findings.material.numbers
-    return np.array([numbers[item.system] for item in findings.agreement.joined.items], np.int64)
+def _owners(analysis: Analysis) -> NDArray[np.int64]:
+    """Return the number of the system of each item that agreement is computed over."""
+    numbers = analysis.data.numbers
+    return np.array([numbers[item.system] for item in analysis.agreement.joined.items], np.int64)
 
 
 def _noise(ratings: Floats) -> float:
     steps = np.diff(np.unique(ratings))
     if not steps.size:
         return 0.0
-    return float(np.clip(JITTER * steps.min() / np.ptp(ratings), LEAST, MOST) * np.ptp(ratings))
+    return float(
+        np.clip(JITTER * steps.min() / np.ptp(ratings), MIN_JITTER, MAX_JITTER) * np.ptp(ratings)
+    )
 
 
-def _correlation(found: Study | None, name: str) -> str:
+def _correlation(found: MetaEvaluation | None, name: str) -> str:
     results = found.results if found else []
     result = next((r for r in results if r.metric == name), None)
     if result is None:
         return "–"
     e = result.correlations.spearman
-    return f"{shown(e.value)}{marks(e.p)} {interval(e.low, e.high, 2)}".strip()
+    return f"{shown(e.value)}{stars(e.p)} {interval(e.low, e.high, 2)}".strip()
 
 
 @dataclass(frozen=True)
 class SystemTable:
-    """What system-level plots show, in numbers."""
+    """The numbers of system-level plots."""
 
     columns: list[str]
     rows: list[list[str]]
+    more: int
+    """Systems without a row."""
 
 
-def system_plots(findings: Findings, names: Sequence[str]) -> tuple[list[Figure], SystemTable]:
-    """Each system's average score against its average rating."""
-    joined = findings.agreement.joined
-    systems = findings.material.systems
-    owner = _owners(findings)
+def system_plots(analysis: Analysis, names: Sequence[str]) -> tuple[list[Figure], SystemTable]:
+    """Return plots and a table of each system's average score against its average rating."""
+    joined = analysis.agreement.joined
+    systems = analysis.data.systems
+    owner = _owners(analysis)
     figures: list[Figure] = []
     columns: list[dict[int, tuple[float, float]]] = []
     for name in names:
         scores = joined.item_scores[name]
-        known = ~np.isnan(scores + joined.human)
-        means = {
-            number: (float(joined.human[own].mean()), float(scores[own].mean()))
-            for number in range(len(systems))
-            if (own := known & (owner == number)).any()
-        }
+        known = np.flatnonzero(~np.isnan(scores + joined.human))
+        order = known[np.argsort(owner[known], kind="stable")]
+        present, starts = np.unique(owner[order], return_index=True)
+        groups = np.split(order, starts[1:]) if len(present) else []
+        with np.errstate(over="ignore"):
+            means = {
+                number: (float(joined.human[own].mean()), float(scores[own].mean()))
+                for number, own in zip(present.tolist(), groups, strict=True)
+            }
         columns.append(means)
         if len(means) < 2:
             continue
-        value = _correlation(findings.agreement.systems, name)
-        told = "" if value == "–" else f" Spearman correlation {value}."
+        value = _correlation(analysis.agreement.systems, name)
+        sentence = "" if value == "–" else f" Spearman correlation {value}."
         frame = Frame(
             _roomy([x for x, _ in means.values()]),
             _roomy([y for _, y in means.values()]),
-            "people",
+            "average rating",
             "",
-            f"Average {name} against the average rating of {len(means)} systems.{told}",
+            f"Average {name} against the average rating of {len(means)} systems.{sentence}",
         )
-        few = len(means) <= MOST_LABELLED
-        labels = [_short(systems[n]) if few else "" for n in means]
-        svg = labelled(frame, list(means.values()), list(means), labels)
-        figures.append(Figure(svg, name, f"Spearman {value}" if told else ""))
+        if len(means) > MAX_SYSTEMS:
+            x, y = np.array(list(means.values())).T
+            svg = scatter(frame, x, y, np.array(list(means), np.int64))
+        else:
+            few = len(means) <= MAX_LABELLED
+            labels = [_short(systems[n]) if few else "" for n in means]
+            svg = labelled(frame, list(means.values()), list(means), labels)
+        figures.append(Figure(svg, name, f"Spearman {value}" if sentence else ""))
     rows = [
         [
             system,
             shown(next((c[number][0] for c in columns if number in c), None)),
             *(shown(c[number][1]) if number in c else "–" for c in columns),
         ]
-        for number, system in enumerate(systems)
+        for number, system in enumerate(systems[:MAX_SYSTEMS])
     ]
-    return figures, SystemTable(["system", "people", *names], rows)
+    more = max(0, len(systems) - MAX_SYSTEMS)
+    return figures, SystemTable(["system", "people", *names], rows, more)
 
 
 def _roomy(values: Sequence[float]) -> Scale:
-    """Room for names beside the marks."""
+    """Return an axis with room for names beside the marks."""
     return Scale.over(values, spare=0.12)
 
 
@@ -211,8 +230,8 @@ def _short(name: str) -> str:
     return name if len(name) <= 18 else f"{name[:17]}…"
 
 
-def curve_plots(curves: Mapping[str, Sequence[Point]]) -> list[Figure]:
-    """Agreement over the number of references, all metrics on one scale."""
+def curve_plots(curves: Mapping[str, Sequence[CurvePoint]]) -> list[Figure]:
+    """Return plots of correlation by number of references, all metrics on one scale."""
     points = [point for some in curves.values() for point in some]
     ends = [v for p in points for side in (p.low, p.high, p.mean) for v in side.values()]
     if not ends:
@@ -220,28 +239,27 @@ def curve_plots(curves: Mapping[str, Sequence[Point]]) -> list[Figure]:
     known = {name: some for name, some in curves.items() if any(p.mean for p in some)}
     y = Scale.over([0.0, *ends])
     figures = []
-    for name, some in list(known.items())[:MOST_PLOTS]:
+    for name, some in list(known.items())[:MAX_PLOTS]:
         lines = []
-        for kind, (statistic, _) in enumerate(STATISTICS):
+        for statistic, label in STATISTICS:
             has = [p for p in some if all(statistic in s for s in (p.mean, p.low, p.high))]
             x = [float(p.references) for p in has]
             of = [[getattr(p, side)[statistic] for p in has] for side in ("mean", "low", "high")]
-            if has:
-                lines.append(Line(x, of[0], of[1], of[2], kind))
-        told = ", ".join(f"{p.references}: {shown(p.mean.get('spearman'))}" for p in some)
+            lines.append(Line(label, x, of[0], of[1], of[2]))
+        values = ", ".join(f"{p.references}: {shown(p.mean.get('spearman'))}" for p in some)
         frame = Frame(
             _counts([p.references for p in some]),
             y,
             "references",
             "correlation",
-            f"{name}: Spearman correlation with people by number of references: {told}.",
+            f"{name}: Spearman correlation with people by number of references: {values}.",
         )
-        figures.append(Figure(curve(frame, lines), name))
+        figures.append(Figure(line_plot(frame, lines), name))
     return figures
 
 
 def _counts(numbers: Sequence[int]) -> Scale:
-    """Whole numbers, from the first to the last."""
+    """Return an axis of whole numbers."""
     low, high = min(numbers), max(numbers)
     if low == high:
         return Scale(low - 1.0, high + 1.0, (float(low),), 0)
@@ -250,7 +268,8 @@ def _counts(numbers: Sequence[int]) -> Scale:
     return Scale(float(low), float(high), ticks, 0)
 
 
-def curve_rows(curves: Mapping[str, Sequence[Point]]) -> list[list[str]]:
+def curve_rows(curves: Mapping[str, Sequence[CurvePoint]]) -> list[list[str]]:
+    """Return the numbers of the curves."""
     return [
         [
             name,

@@ -1,4 +1,4 @@
-"""The tables of ``rejoinder pairs``."""
+"""Tables and charts of ``rejoinder pairs``."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ import numpy as np
 from rich.table import Table
 
 from rejoinder.items import Item
-from rejoinder.pairwise.agreement import Point
-from rejoinder.pairwise.fit import Fit
-from rejoinder.reporting.chart import Chart, Line
+from rejoinder.pairwise.agreement_curve import AgreementPoint
+from rejoinder.pairwise.candidate_scores import CandidateScores
+from rejoinder.reporting.plots.line_chart import Line, LineChart
 from rejoinder.reporting.tables import number, plain_table
 
-MOST = 30
-"""How many systems are printed."""
+MAX_ROWS = 30
+"""Systems that are printed."""
 
 
-def systems_table(candidates: Sequence[Item], found: Fit) -> Table:
-    """Average winning rate of each system's candidates."""
+def systems_table(candidates: Sequence[Item], found: CandidateScores) -> Table:
+    """Return the mean winning rate of each system's candidates."""
     table = plain_table(
         "system",
         "candidates",
         "winning rate",
         "standard error",
-        "votes each",
+        "votes per candidate",
         right=[1, 2, 3, 4],
-        title="Winning rates (standard error: of one candidate, on average)",
+        title="Winning rates (standard error: mean over candidates)",
     )
     numbers: dict[str, list[int]] = {}
     for place, item in enumerate(candidates):
-        if found.part[place] >= 0:
+        if found.component[place] >= 0:
             numbers.setdefault(item.system, []).append(place)
     means = {system: float(found.rate[own].mean()) for system, own in numbers.items()}
-    for system in sorted(means, key=lambda name: -means[name])[:MOST]:
+    for system in sorted(means, key=lambda name: -means[name])[:MAX_ROWS]:
         own = np.array(numbers[system])
         table.add_row(
             system,
@@ -45,32 +45,32 @@ def systems_table(candidates: Sequence[Item], found: Fit) -> Table:
     return table
 
 
-def curve_table(curve: Sequence[Point]) -> Table:
-    """Figure 2 of the paper, as numbers."""
+def curve_table(curve: Sequence[AgreementPoint]) -> Table:
+    """Return the agreement by share of answers (Figure 2 of Sugiyama et al. 2019)."""
     table = plain_table(
         "share",
         "pairs",
-        "in annotator",
+        "within annotator",
         "±",
         "between annotators",
         "±",
         right=range(6),
-        title="Correlation of winning rates with those from all answers",
+        title="Correlation of winning rates from a share with those from all answers",
     )
     for point in curve:
         table.add_row(
             f"{point.share:.0%}",
             f"{point.pairs:,.0f}",
-            number(point.inside, 3),
-            number(point.inside_spread, 3),
+            number(point.within, 3),
+            number(point.within_std, 3),
             number(point.between, 3),
-            number(point.between_spread, 3),
+            number(point.between_std, 3),
         )
     return table
 
 
-def curve_chart(curve: Sequence[Point]) -> Chart:
-    """The same as a picture."""
+def curve_chart(curve: Sequence[AgreementPoint]) -> LineChart:
+    """Return the agreement by share of answers as a chart."""
     shares = [point.share for point in curve]
 
     def line(label: str, mean: Sequence[float | None], spread: Sequence[float | None]) -> Line:
@@ -80,15 +80,13 @@ def curve_chart(curve: Sequence[Point]) -> Chart:
         ]
         return Line(label, shares, mean, [low for low, _ in ends], [high for _, high in ends])
 
-    inside = line("in annotator", [p.inside for p in curve], [p.inside_spread for p in curve])
-    between = line(
-        "between annotators", [p.between for p in curve], [p.between_spread for p in curve]
-    )
-    return Chart(
+    within = line("within annotator", [p.within for p in curve], [p.within_std for p in curve])
+    between = line("between annotators", [p.between for p in curve], [p.between_std for p in curve])
+    return LineChart(
         "Winning rates from a share of the answers",
         "share of each annotator's answers",
-        "Pearson correlation with those from all",
-        [inside, between],
-        "one standard deviation over draws, either way",
+        "Pearson correlation with rates from all answers",
+        [within, between],
+        "± one standard deviation over draws",
         percent=True,
     )

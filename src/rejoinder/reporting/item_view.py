@@ -1,7 +1,7 @@
-"""One item for a person: what was said, what was replied, and what in it matches a reference.
+"""Tables of single items: context, reply, references and scores, with matching words marked.
 
-Words of the reply that a reference has are marked, in both: underlined on a terminal, in brackets
-elsewhere. They are compared without regard to case; punctuation matches nothing.
+Words that the reply shares with a reference are marked in both: underlined on a terminal, in
+brackets elsewhere. Matching ignores case and punctuation.
 """
 
 from __future__ import annotations
@@ -14,28 +14,29 @@ from rich.text import Text
 
 from rejoinder.items import Item, Score
 from rejoinder.reporting.tables import number, plain_table, wrapping
-from rejoinder.text.scripts import unsplit
-from rejoinder.text.tokenizers.base import Tokenizer
+from rejoinder.text.scripts import unsplit_script
 from rejoinder.text.tokenizers.char import Char
+from rejoinder.text.tokenizers.tokenizer import Tokenizer
 
-MOST = 30
-"""How many items are listed."""
+MAX_ITEMS = 30
+"""Items that are listed."""
 
 Span = tuple[int, int]
 
 
 def words_of(text: str, tokenizer: Tokenizer) -> list[tuple[str, Span]]:
-    """The words of a text in lower case, and where they stand.
+    """Return the words of a text in lower case with their positions.
 
-    What the tokenizer can't split (Japanese, if it was made for English) is split into characters.
+    Text that the tokenizer can't split (such as Japanese text with a tokenizer for English) is
+    split into characters.
     """
     tokens = tokenizer.tokenize([text])[0]
-    if tokenizer.longest_word is not None and unsplit(tokens, tokenizer.longest_word):
+    if tokenizer.max_word_length is not None and unsplit_script(tokens, tokenizer.max_word_length):
         tokens = Char().tokenize([text])[0]
     found, at = [], 0
     for token in tokens:
         begin = text.find(token, at)
-        if begin < 0:  # the tokenizer has changed it
+        if begin < 0:  # the tokenizer changed the token
             continue
         at = begin + len(token)
         if any(map(str.isalnum, token)):
@@ -45,12 +46,12 @@ def words_of(text: str, tokenizer: Tokenizer) -> list[tuple[str, Span]]:
 
 @dataclass(frozen=True)
 class Matches:
-    """What the reply and a text have in common."""
+    """Words that the reply and a text have in common."""
 
     words: tuple[str, ...]
-    """Each once, in the order of the text."""
+    """Distinct words in the order of the text."""
     spans: tuple[Span, ...]
-    """Where they stand in the text; neighbours are one."""
+    """Their positions in the text; neighbouring words are merged."""
 
     @classmethod
     def of(cls, text: str, wanted: Iterable[str], tokenizer: Tokenizer) -> Matches:
@@ -71,21 +72,21 @@ class View:
 
     item: Item
     reply: Matches
-    """What of the reply stands in any reference."""
+    """Words of the reply that are in any reference."""
     references: tuple[Matches, ...]
     scores: tuple[Score, ...] = ()
 
     @classmethod
     def of(cls, item: Item, tokenizer: Tokenizer, scores: Iterable[Score] = ()) -> View:
-        said = {word for word, _ in words_of(item.response, tokenizer)}
+        reply_words = {word for word, _ in words_of(item.response, tokenizer)}
         texts = [reference.text for reference in item.references]
-        references = tuple(Matches.of(text, said, tokenizer) for text in texts)
+        references = tuple(Matches.of(text, reply_words, tokenizer) for text in texts)
         known = {word for matches in references for word in matches.words}
         return cls(item, Matches.of(item.response, known, tokenizer), references, tuple(scores))
 
 
 def marked(text: str, spans: Sequence[Span], *, plain: bool) -> Text:
-    """The text on one line with some of it marked."""
+    """Return the text on one line with the spans marked."""
     shown = Text()
     at = 0
     for begin, end in spans:
@@ -105,7 +106,7 @@ def _printable(text: str) -> str:
 
 
 def dialogue_table(view: View, *, plain: bool) -> Table:
-    """The context, oldest first, and the reply."""
+    """Return the context, oldest turn first, and the reply."""
     table = plain_table("", "", title=_printable(view.item.id))
     table.show_header = False
     table.columns[0].no_wrap = True
@@ -128,13 +129,13 @@ def _ratings(item: Item) -> str:
         case _:
             each = []
     mean = item.rating()
-    told = "none" if mean is None else f"{mean:g}" if not each else f"mean {mean:.2f}"
-    return ", ".join([*each, told])
+    summary = "none" if mean is None else f"{mean:g}" if not each else f"mean {mean:.2f}"
+    return ", ".join([*each, summary])
 
 
 def references_table(view: View, *, plain: bool) -> Table:
-    """The references with where they come from, how similar they are and how good."""
-    table = plain_table("source", "similar", "weight", "reference", right=[1, 2])
+    """Return the references with source, similarity and weight."""
+    table = plain_table("source", "similarity", "weight", "reference", right=[1, 2])
     table.columns[0].no_wrap = True
     for reference, matches in zip(view.item.references, view.references, strict=True):
         Table.add_row(
@@ -148,7 +149,7 @@ def references_table(view: View, *, plain: bool) -> Table:
 
 
 def scores_table(view: View) -> Table:
-    """The scores, and how well the evaluator that gave them knows such a context."""
+    """Return the scores with the evaluator's coverage of the context."""
     covered = any(score.coverage for score in view.scores)
     columns = ["metric", "score", *(["nearest", "agreement"] if covered else []), ""]
     table = plain_table(*columns, right=range(1, len(columns) - 1))
@@ -160,13 +161,13 @@ def scores_table(view: View) -> Table:
 
 
 def items_table(items: Sequence[Item], more: int) -> Table:
-    """A list to choose from."""
+    """Return a list of items."""
     table = plain_table("id", "system", "reply", "refs", "rating", right=[3, 4])
     for item in items:
         rating = item.rating()
         reply = item.response if len(item.response) <= 60 else f"{item.response[:59]}…"
-        told = "–" if rating is None else f"{rating:.2f}"
-        table.add_row(item.id, item.system, reply, str(len(item.references)), told)
+        mean = "–" if rating is None else f"{rating:.2f}"
+        table.add_row(item.id, item.system, reply, str(len(item.references)), mean)
     if more:
         table.caption, table.caption_justify = f"… {more:,} more items", "left"
     return table

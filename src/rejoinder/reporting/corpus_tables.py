@@ -1,15 +1,15 @@
-"""The tables of ``rejoinder corpus``: what came out, and what was dropped and why."""
+"""Tables of ``rejoinder corpus``: counts of records and pairs, and reasons for dropped ones."""
 
 from __future__ import annotations
 
 from rich.table import Table
 
-from rejoinder.logs.account import Account
+from rejoinder.logs.corpus_report import CorpusReport
 from rejoinder.reporting.tables import plain_table
 
 
-def flow_table(account: Account) -> Table:
-    """From records to pairs."""
+def flow_table(account: CorpusReport) -> Table:
+    """Return the counts from records to pairs."""
     table = plain_table("from logs to pairs", "count", right=[1])
     rows = [
         ("records read", account.records),
@@ -31,8 +31,8 @@ def flow_table(account: Account) -> Table:
     return table
 
 
-def account_table(account: Account) -> Table:
-    """What was changed, removed and set aside, by which filter and why."""
+def account_table(account: CorpusReport) -> Table:
+    """Return what was changed, removed and rejected, by filter and reason."""
     table = plain_table("filter or reason", "changed", "removed", "bad", right=[1, 2, 3])
     for name in dict.fromkeys([*account.changed, *account.removed]):
         table.add_row(name, _some(account.changed, name), _some(account.removed, name), "")

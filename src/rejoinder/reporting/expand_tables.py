@@ -5,11 +5,11 @@ from __future__ import annotations
 from rich.table import Table
 
 from rejoinder.reporting.tables import number, plain_table
-from rejoinder.retrieve.expand import Account
+from rejoinder.retrieve.expand_items import ExpansionReport
 
 
-def expansion_table(account: Account) -> Table:
-    """What was looked for, and what was added."""
+def expansion_table(account: ExpansionReport) -> Table:
+    """Return counts of queries and of added references."""
     table = plain_table("expanded", "", right=[1])
     rows = [
         ("pairs in the pool", account.pairs),

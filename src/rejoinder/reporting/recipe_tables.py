@@ -1,4 +1,4 @@
-"""The table at the end of a recipe: one for each metric, a row for each way of doing it."""
+"""Tables at the end of a recipe: one per metric, a row per variant."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from rich.table import Table
 
 from rejoinder.reporting.tables import interval, number, plain_table
 
-OF_TWO = {"auc": "AUC", "recall_at_1": "first"}
-"""What is told where ratings are yes or no."""
+BINARY = {"auc": "AUC", "recall_at_1": "recall@1"}
+"""Columns for binary ratings."""
 
 
 def collected_tables(title: str, results: Sequence[dict[str, Any]]) -> list[Table]:
-    """Results of ``meta --json``, each with the label of its row."""
+    """Return tables of results of ``meta --json``, each with the label of its row."""
     tables = []
     for metric in dict.fromkeys(result["metric"] for result in results):
         rows = [result for result in results if result["metric"] == metric]
         missing = any(result.get("unscored") for result in rows)
         columns = ["", "Spearman [95 % CI]", "Pearson [95 % CI]", "n"]
         columns += ["unscored"] if missing else []
-        more = {key: name for key, name in OF_TWO.items() if any(key in row for row in rows)}
+        more = {key: name for key, name in BINARY.items() if any(key in row for row in rows)}
         columns += more.values()
         heading = f"{title}: {metric}" if title else str(metric)
         table = plain_table(*columns, right=range(1, len(columns)), title=heading)

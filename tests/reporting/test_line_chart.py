@@ -1,4 +1,4 @@
-"""Pictures: places derived by hand, valid XML whatever the labels are, gaps, and nothing at all."""
+"""Line charts: places derived by hand, valid XML for any label, gaps, and empty charts."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.reporting.chart import COLOURS, DASHES, ON_DARK, Chart, Line, svg
+from rejoinder.reporting.plots.line_chart import Line, LineChart, line_chart_svg
+from rejoinder.reporting.plots.svg import COLOURS, DARK_COLOURS, DASHES
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(*lines: Line, **options: object) -> ET.Element:
-    return ET.fromstring(svg(Chart("title", "across", "upwards", lines, **options)))  # type: ignore[arg-type]
+    return ET.fromstring(line_chart_svg(LineChart("title", "across", "upwards", lines, **options)))  # type: ignore[arg-type]
 
 
 def of_class(root: ET.Element, name: str) -> list[ET.Element]:
@@ -45,13 +46,13 @@ def test_places_by_hand() -> None:
     assert {"title", "across", "upwards", "a"} <= set(written)
 
 
-def test_words_for_those_who_cannot_see_it() -> None:
+def test_the_description_has_the_numbers() -> None:
     root = drawn(Line("a", [0.02, 1], [0.5, 1]), Line("b", [1], [None]), percent=True)
     assert root.get("role") == "img"
     ids = root.attrib["aria-labelledby"].split()
     title, words = (next(e for e in root.iter() if e.get("id") == one) for one in ids)
     assert (title.tag, title.text) == (f"{SVG}title", "title")
-    assert words.text == "upwards, over across. a: .500 at 2%, 1.000 at 100%. b: nothing is known."
+    assert words.text == "upwards, over across. a: .500 at 2%, 1.000 at 100%. b: no values."
 
 
 def test_gaps_and_missing_bands() -> None:
@@ -70,14 +71,14 @@ def test_light_and_dark_and_without_colour() -> None:
     (style,) = (e.text or "" for e in root.iter(f"{SVG}style"))
     light, dark = style.split("@media (prefers-color-scheme:dark)")
     assert all(f".line.c{n}{{stroke:{c}}}" in light for n, c in enumerate(COLOURS))
-    assert all(f".line.c{n}{{stroke:{c}}}" in dark for n, c in enumerate(ON_DARK))
-    assert len(set(DASHES)) == len(COLOURS) == len(ON_DARK) == len(DASHES)
+    assert all(f".line.c{n}{{stroke:{c}}}" in dark for n, c in enumerate(DARK_COLOURS))
+    assert len(set(DASHES)) == len(COLOURS) == len(DARK_COLOURS) == len(DASHES)
     # the seventh looks like the first: each a line, two points and a row of the legend
     assert len(of_class(root, "c0")) == 2 * 4
 
 
 @pytest.mark.parametrize("lines", [[], [Line("a", [], [])], [Line("a", [3], [0.5])]])
-def test_next_to_nothing(lines) -> None:
+def test_empty_charts(lines) -> None:
     root = drawn(*lines)
     assert len(list(root.iter(f"{SVG}circle"))) == sum(len(line.x) for line in lines)
 
@@ -88,14 +89,16 @@ finite = st.floats(-1e6, 1e6)
 @given(st.text(), st.text(), st.lists(st.tuples(finite, finite, finite, finite), max_size=8))
 def test_any_label_and_any_numbers(title, label, rows) -> None:
     x, y, low, high = ([row[n] for row in rows] for n in range(4))
-    root = ET.fromstring(svg(Chart(title, label, label, [Line(label, x, y, low, high)], label)))
+    root = ET.fromstring(
+        line_chart_svg(LineChart(title, label, label, [Line(label, x, y, low, high)], label))
+    )
     assert len(list(root.iter(f"{SVG}circle"))) == len(rows)
     for line in [*root.iter(f"{SVG}polyline"), *root.iter(f"{SVG}polygon")]:
         # everything stands inside the axes; places are rounded to a tenth
         assert all(65.9 <= a <= 696.1 and 47.9 <= b <= 368.1 for a, b in places(line))
 
 
-def test_what_is_counted_has_no_halves() -> None:
+def test_axes_of_counts_have_whole_numbers() -> None:
     written = [e.text for e in drawn(Line("a", [1, 2, 3], [0.1, 0.2, 0.3])).iter(f"{SVG}text")]
     assert {"1", "2", "3"} <= set(written)
     assert "1.5" not in written

@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 
 from rejoinder.items import Item, Reference
 from rejoinder.registry import TOKENIZERS
-from rejoinder.reporting.page.browse import LONGEST, MOST_REFERENCES, browsable, embedded
+from rejoinder.reporting.page.item_browser import (
+    MAX_CHARACTERS,
+    MAX_REFERENCES,
+    browser_data,
+    embedded,
+)
 from rejoinder.reporting.page.sample import choose
-from reporting.replies import HOSTILE, material, replies, scored, scores
+from reporting.replies import HOSTILE, replies, report_data, scored, scores
 
 TOKENIZER = TOKENIZERS.make("13a")
 
@@ -25,12 +30,12 @@ def test_embedded_text_is_safe_and_comes_back(text: str) -> None:
 
 
 def payload(items: list[Item], found: Any, most: int = 1000, size: int = 10**6) -> dict[str, Any]:
-    whole = material(items, found)
-    made = browsable(whole, choose(whole, most, 0), TOKENIZER, most_bytes=size)
+    whole = report_data(items, found)
+    made = browser_data(whole, choose(whole, most, 0), TOKENIZER, max_bytes=size)
     return json.loads(made.payload) | {"count": made.items, "of": made.of, "cut": made.cut}
 
 
-def test_every_text_stands_once() -> None:
+def test_every_text_is_stored_once() -> None:
     items = replies(6)
     found = payload(items, scores(items))
     assert len(found["texts"]) == len(set(found["texts"]))
@@ -69,14 +74,14 @@ def test_fewer_items_where_the_page_has_no_room() -> None:
     assert len(json.dumps(found, ensure_ascii=False).encode()) < 23_000
 
 
-def test_what_nobody_reads_is_cut() -> None:
+def test_long_texts_and_lists_are_cut() -> None:
     many = [Reference(f"r{n}", (n % 100) / 100) for n in range(300)]
     item = Item(id="1", response="x" * 50_000, context=["y"] * 500, references=many)
     found = payload([item], scored("m", [item], [1.0]))
     row = found["items"][0]
     assert found["cut"]
-    assert len(found["texts"][row[3]]) < LONGEST + 5
-    assert len(row[7]) == MOST_REFERENCES
-    assert row[8] == 300 - MOST_REFERENCES
+    assert len(found["texts"][row[3]]) < MAX_CHARACTERS + 5
+    assert len(row[7]) == MAX_REFERENCES
+    assert row[8] == 300 - MAX_REFERENCES
     assert min(reference[1] for reference in row[7]) >= 0.86  # the weightiest 14 of each hundred
     assert len(json.dumps(found)) < 10_000

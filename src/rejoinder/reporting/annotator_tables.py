@@ -1,0 +1,84 @@
+"""Tables of annotators: agreement, unreliable ones, and correlations without them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.table import Table
+
+from rejoinder.meta_evaluation.annotators import AnnotatorAgreement, UnreliableAnnotator
+from rejoinder.meta_evaluation.evaluation import MetricResult
+from rejoinder.reporting.tables import number, plain_table, wrapping
+
+MAX_ROWS = 30
+"""Annotators that are printed."""
+
+
+def annotators_table(
+    found: AnnotatorAgreement, unreliable: Sequence[UnreliableAnnotator], what: str = "answer"
+) -> Table:
+    """Return the annotators with kappa, unreliable ones and those with the lowest kappa first."""
+    table = plain_table(
+        "annotator",
+        f"{what}s",
+        "kappa",
+        "distractor preferred",
+        "",
+        right=[1, 2, 3],
+        title="Annotators",
+    )
+    reasons: Mapping[str, str] = {each.name: each.reason for each in unreliable}
+    listed = sorted(
+        found.annotators,
+        key=lambda one: (one.name not in reasons, 2.0 if one.kappa is None else one.kappa),
+    )
+    for one in listed[:MAX_ROWS]:
+        preferred = "" if one.preferred is None else f"{number(one.preferred, 2)} of {one.planted}"
+        remark = f"unreliable: {reasons[one.name]}" if one.name in reasons else ""
+        if not remark and one.answers == 1:
+            remark = f"only one {what}"
+        table.add_row(one.name, f"{one.answers:,}", number(one.kappa, 3), preferred, remark)
+    if len(listed) > MAX_ROWS:
+        table.add_row(f"and {len(listed) - MAX_ROWS:,} more", "", "", "", "")
+    return table
+
+
+def agreement_line(found: AnnotatorAgreement, answers: int, what: str = "answer") -> str:
+    """Return the agreement of the annotators in one line."""
+    counts = f"{answers:,} {what}s of {len(found.annotators):,} named annotators"
+    return ", ".join([counts, *agreement_facts(found.kappa, found.alpha, found.left_out)])
+
+
+def agreement_facts(kappa: float | None, alpha: float | None, left_out: str | None) -> list[str]:
+    """Return kappa and alpha as text, as far as defined, and the reason if not."""
+    facts = [] if kappa is None else [f"Cohen's kappa {number(kappa, 3)}"]
+    facts += [] if alpha is None else [f"Krippendorff's alpha {number(alpha, 3)}"]
+    return facts if left_out is None else [*facts, left_out]
+
+
+def before_after_table(before: Sequence[MetricResult], after: Sequence[MetricResult]) -> Table:
+    """Return each metric's correlations with all annotators and without the dropped ones."""
+    table = plain_table(
+        "metric",
+        "Spearman",
+        "after",
+        "Pearson",
+        "after",
+        "n",
+        "after",
+        right=range(1, 7),
+        title="Agreement with people before and after annotators were dropped",
+    )
+    new_results = {result.metric: result.correlations for result in after}
+    for old in before:
+        was, new = old.correlations, new_results.get(old.metric)
+        table.add_row(
+            wrapping(old.metric),
+            number(was.spearman.value),
+            number(None if new is None else new.spearman.value),
+            number(was.pearson.value),
+            number(None if new is None else new.pearson.value),
+            f"{was.n:,}",
+            "–" if new is None else f"{new.n:,}",
+        )
+    return table

@@ -1,4 +1,4 @@
-"""People who rate carelessly: listed, left out, and what that changes, as a user does it."""
+"""Unreliable annotators in ``rejoinder meta``: listed, dropped, and the effect."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ASKED = ("meta", "items.jsonl", "scores.jsonl", "--resamples", "200")
 def test_dropping_unreliable_annotators_raises_correlations(run: Run, folder: Path) -> None:
     listed = json.loads(run(*ASKED, "--json").stdout)
     people = listed["annotators"]
-    assert [bad["name"] for bad in people["bad"]] == ["careless"]
+    assert [each["name"] for each in people["unreliable"]] == ["careless"]
     assert (people["dropped"], people["after"]) == ([], None)
     assert "results" not in people["before"]
     given = {who["name"]: who["ratings"] for who in people["before"]["annotators"]}
@@ -59,14 +59,16 @@ def test_dropping_unreliable_annotators_raises_correlations(run: Run, folder: Pa
     found = json.loads(run(*ASKED, "--drop-unreliable", "--json").stdout)
     people = found["annotators"]
     assert people["dropped"] == ["careless"]
-    # what stood there without the options is what was before
+    # the results without the option are those before
     assert people["before"]["results"] == listed["results"]
     assert people["before"]["alpha"] + 0.2 < people["after"]["alpha"] == found["humans"]["alpha"]
     for before, after in zip(listed["results"], found["results"], strict=True):
         assert before["spearman"] + 0.02 < after["spearman"]
-    # by kappa alone, where nothing was planted
-    alone = json.loads(run(*ASKED, "--distractor", "none", "--json").stdout)["annotators"]["bad"]
-    assert [bad["name"] for bad in alone] == ["careless"]
+    # by kappa alone, without distractors
+    alone = json.loads(run(*ASKED, "--distractor", "none", "--json").stdout)["annotators"][
+        "unreliable"
+    ]
+    assert [each["name"] for each in alone] == ["careless"]
     assert alone[0]["reason"].startswith("kappa with the others is")
 
 
@@ -79,9 +81,9 @@ def test_tables_before_and_after_dropping_annotators(run: Run, folder: Path) -> 
     lines = done.stdout.decode().splitlines()
     assert max(map(len, lines)) <= 80
     (careless,) = (line for line in lines if line.startswith(" careless"))
-    assert "bad: rated 30 distractors" in careless
-    assert any(line.startswith(" once") and "one rating only" in line for line in lines)
-    assert "Agreement with people before and after annotators were left out" in lines
+    assert "unreliable: rated 30 distractors" in careless
+    assert any(line.startswith(" once") and "only one rating" in line for line in lines)
+    assert "Agreement with people before and after annotators were dropped" in lines
     assert b"left out: careless\nbefore: 481 ratings of 5 named" in done.stderr
     assert b"after: 361 ratings of 4 named annotators, Cohen's kappa" in done.stderr
 
@@ -102,7 +104,7 @@ def test_names_are_checked_and_may_be_unknown(run: Run, folder: Path) -> None:
     everyone = [f"--drop-annotator={name}" for name in ("ann", "bob", "cy", "careless", "once")]
     done = run(*ASKED, *everyone)
     assert done.returncode == 3
-    assert b"items.jsonl: no ratings are left when these annotators are left out" in done.stderr
+    assert b"items.jsonl: no ratings are left after these annotators are dropped" in done.stderr
     lines = [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
     numbers = [list(line["ratings"].values()) for line in lines]
     unnamed = [n if len(n) == 4 else n[0] for n in numbers]
@@ -110,7 +112,7 @@ def test_names_are_checked_and_may_be_unknown(run: Run, folder: Path) -> None:
     done = run(*ASKED, "--drop-unreliable", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["annotators"] is None
-    assert b"annotators are unknown" not in run(*ASKED).stderr  # who did not ask need not know
+    assert b"annotators are unknown" not in run(*ASKED).stderr
     done = run(*ASKED, "--drop-unreliable")
     assert b"annotators are unknown: no rating names who gave it" in done.stderr
     done = run(*ASKED, "--drop-annotator", "ann")

@@ -79,8 +79,8 @@ def test_bad_input(line: Line, tmp_path: Path, items: str) -> None:
     (tmp_path / "alone.jsonl").write_text('{"id": "1", "response": "Hello."}\n')
     before = sorted(tmp_path.iterdir())
     for arguments, code, complaint in (
-        (["same.txt"], 3, "same.txt: a calibration compares different texts"),
-        (["alone.jsonl"], 3, "alone.jsonl: a calibration compares different texts"),
+        (["same.txt"], 3, "same.txt: a calibration needs at least two different texts"),
+        (["alone.jsonl"], 3, "alone.jsonl: a calibration needs at least two different texts"),
         (["latin.txt"], 3, "latin.txt:1: the line is not UTF-8"),
         (["none.txt"], 3, "none.txt: cannot be read"),
         (["none.parquet"], 3, "none.parquet: cannot be read: no such file"),

@@ -1,4 +1,4 @@
-"""``rejoinder pairs``: plan, answer, plan again, fit; and what is said of bad answers."""
+"""``rejoinder pairs``: plan, answer, plan again, fit; and wrong input."""
 
 from __future__ import annotations
 
@@ -167,19 +167,19 @@ def test_unreliable_annotators_are_listed_and_left_out(run: Run, folder: Path) -
     asked = ("pairs", "fit", "candidates.jsonl", "a.jsonl", "-o", "rated.jsonl")
     listed = run(*asked)
     assert listed.returncode == 0, listed.stderr
-    assert b"bad: preferred a distractor" in b" ".join(listed.stderr.split())
-    assert b"without those left out" not in listed.stderr
+    assert b"unreliable: preferred a distractor" in b" ".join(listed.stderr.split())
+    assert b"without those dropped" not in listed.stderr
     kept = (folder / "rated.jsonl").read_bytes()
     found = json.loads(run(*asked, "--drop-unreliable", "--json").stdout)
-    assert [bad["name"] for bad in found["bad"]] == ["coin"]
+    assert [each["name"] for each in found["unreliable"]] == ["coin"]
     assert found["before"]["kappa"] < found["after"]["kappa"]
     assert found["after"]["answers"] == 0.75 * found["answers"]
     assert (folder / "rated.jsonl").read_bytes() != kept
     said = run(*asked, "--drop-annotator", "coin").stderr
-    assert b"without those left out: 720 answers of 3 named annotators" in said
-    # nobody is bad if the limits say so
+    assert b"without those dropped: 720 answers of 3 named annotators" in said
+    # with other limits no annotator is unreliable
     lenient = ("--min-kappa", "-1", "--max-distractor", "1", "--json")
-    assert json.loads(run(*asked, *lenient).stdout)["bad"] == []
+    assert json.loads(run(*asked, *lenient).stdout)["unreliable"] == []
 
 
 def test_disconnected_candidates_and_circular_triads_are_reported(run: Run, folder: Path) -> None:
@@ -190,10 +190,10 @@ def test_disconnected_candidates_and_circular_triads_are_reported(run: Run, fold
     done = run("pairs", "fit", "candidates.jsonl", "a.jsonl", "-o", "rated.jsonl")
     assert done.returncode == 0, done.stderr
     said = done.stderr.decode()
-    assert "23 of 32 candidates have no score: nobody compared them" in said
+    assert "23 of 32 candidates have no score: they were never compared" in said
     assert "1 contexts fall into parts that no comparison connects" in said
     assert "2 candidates always won, or lost" in said
-    assert "1 of 1 triads go in a circle" in said
+    assert "1 of 1 triads are circular" in said
     assert "1 answers contradict an earlier one" in said
     lines = read(folder / "rated.jsonl")
     assert "ratings" not in lines[3]
@@ -208,10 +208,10 @@ def test_an_annotator_with_one_answer_is_marked(run: Run, folder: Path) -> None:
     people = everything(judges(("ann", "bob")))
     write(folder / "a.jsonl", [*people, answer("b", 0, 1, "once")])
     done = run("pairs", "fit", "candidates.jsonl", "a.jsonl", "-o", "r.jsonl", "--per-annotator")
-    assert b"one answer only" in done.stderr
+    assert b"only one answer" in done.stderr
     first = read(folder / "r.jsonl")[0]
     assert set(first["ratings"]) == {"ann", "bob", "once"}
-    # ratings by annotator are what 'meta' asks agreement of
+    # meta computes agreement from ratings by annotator
     rated = read(folder / "r.jsonl")
     scores = [{"id": line["id"], "metric": "m", "value": n} for n, line in enumerate(rated)]
     write(folder / "s.jsonl", scores)

@@ -51,7 +51,7 @@ def folder(scored: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_page_with_everything_in_it(run: Run, folder: Path) -> None:
+def test_a_report_with_all_parts(run: Run, folder: Path) -> None:
     curve = run("meta", "items.jsonl", "scores.jsonl", "--curve", "--draws", "2", "--json")
     (folder / "curve.json").write_bytes(curve.stdout)
     arguments = ["report", "items.jsonl", "scores.jsonl", "--curve", "curve.json"]
@@ -63,11 +63,12 @@ def test_a_page_with_everything_in_it(run: Run, folder: Path) -> None:
     size = f"{(folder / 'report.html').stat().st_size / 1e6:.2f} MB"
     assert done.stderr.decode() == f"report in report.html ({size})\n"
     assert "<title>Cats &amp; dogs</title>" in page
-    # the last metric ranks, for there is no ruber
     answer = re.search(r'<p class="answer">(.*?)</p>', page)
     assert answer is not None
-    assert re.sub("<[^>]*>", "", answer[1]) == "By rouge-l, good is better than dull."
-    assert "With more references" in page
+    assert re.sub("<[^>]*>", "", answer[1]) == ("By people’s ratings, good is better than dull.")
+    # the last metric ranks, because there is neither rejoinder nor ruber
+    assert "<code>rouge-l</code> tells the same systems apart, in the same order." in page
+    assert "By number of references" in page
     assert "bleu|n:2|" in page
     assert "rejoinder report items.jsonl scores.jsonl --title &#39;Cats &amp; dogs&#39;" in page
     # nothing from elsewhere: no address outside, no script but the page's own
@@ -81,7 +82,8 @@ def test_a_page_with_everything_in_it(run: Run, folder: Path) -> None:
 def test_the_metric_that_ranks_can_be_chosen(run: Run, folder: Path) -> None:
     done = run("report", "items.jsonl", "scores.jsonl", "--metric", "bleu(n=2)", "-o", "r.html")
     assert done.returncode == 0
-    assert "By <code>bleu(n=2)</code>, " in (folder / "r.html").read_text()
+    page = (folder / "r.html").read_text()
+    assert "<code>bleu(n=2)</code> has a Spearman correlation with people" in page
     done = run("report", "items.jsonl", "scores.jsonl", "--metric", "bleu(n=3)", "-o", "r2.html")
     assert done.returncode == 2
     assert b"the scores have no 'bleu(n=3)': did you mean 'bleu(n=2)'?" in done.stderr
@@ -97,7 +99,7 @@ def test_without_ratings(run: Run, folder: Path) -> None:
     assert "5 of 24 items" in page
 
 
-def test_an_evaluator_tells_what_it_has_seen(run: Run, folder: Path) -> None:
+def test_contexts_that_the_evaluator_has_seen_are_counted(run: Run, folder: Path) -> None:
     done = run(
         *("report", "items.jsonl", "scores.jsonl", "-o", "r.html"),
         *("--evaluator", str(small_evaluator())),

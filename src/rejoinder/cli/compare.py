@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 def compare(
     items: ItemsArgument,
     scores: Annotated[
-        str | None, typer.Argument(metavar="SCORES", help="Scores of 'score', instead of -m.")
+        str | None,
+        typer.Argument(metavar="SCORES", help="JSONL, as 'score' writes it; instead of -m."),
     ] = None,
     metric: OptionalMetricsOption = None,
     by: Annotated[

@@ -21,7 +21,7 @@ from rejoinder.cli.terminal import print_json, say, show
 
 def corpus(
     logs: Annotated[
-        list[str], typer.Argument(metavar="LOGS…", help="Files, also .gz and .zst; - is stdin.")
+        list[str], typer.Argument(metavar="LOGS", help="Files, also .gz and .zst; - is stdin.")
     ],
     format: Annotated[
         str, typer.Option("--format", "-f", metavar="NAME", help="Format of the logs; see 'ls'.")

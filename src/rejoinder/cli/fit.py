@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def fit(
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="PAIRS|LOGS…", help="Pairs (.parquet), or logs in one --format."),
+        typer.Argument(metavar="PAIRS|LOGS", help="Pairs (.parquet), or logs in one --format."),
     ],
     output: Annotated[Path, output_folder("Folder of the evaluator.")],
     format: Annotated[

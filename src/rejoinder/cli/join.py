@@ -12,7 +12,7 @@ from rejoinder.cli.terminal import print_json, say
 
 
 def join(
-    files: Annotated[list[str], typer.Argument(metavar="FILES…", help="JSONL, .gz or .zst.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILES", help="JSONL, .gz or .zst.")],
     output: Annotated[Path, output_file("Output file.")],
     json: JsonOption = False,
 ) -> None:

@@ -48,10 +48,17 @@ class Statistic(StrEnum):
 
 def meta(
     items: ItemsArgument,
-    scores: Annotated[str, typer.Argument(metavar="SCORES", help="Scores of 'score'.")],
-    level: Annotated[Level, typer.Option("--level", help="What is correlated.")] = Level.item,
+    scores: Annotated[str, typer.Argument(metavar="SCORES", help="JSONL, as 'score' writes it.")],
+    level: Annotated[
+        Level, typer.Option("--level", metavar="NAME", help="item, context or system.")
+    ] = Level.item,
     statistic: Annotated[
-        Statistic, typer.Option("--statistic", help="For tests of two metrics.")
+        Statistic,
+        typer.Option(
+            "--statistic",
+            metavar="NAME",
+            help="To compare metrics with: spearman, pearson or kendall.",
+        ),
     ] = Statistic.spearman,
     human_system: Annotated[
         str,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 INTERVAL = 30.0
 """Seconds between two lines in a log file."""
-MIN_SECONDS, MIN_SHARE = 2.0, 0.005
+MIN_SECONDS, MIN_SHARE = 5.0, 0.01
 """No time left is shown before so much time has passed and so much of the work is done."""
 SMOOTHING = 0.9
 """Weight of the previous estimate, per second, when the time left is estimated again."""
@@ -36,8 +36,8 @@ class TimeLeft:
     not repeated. There is no estimate until there is a basis for one.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        self._clock = clock or time.monotonic
         self._start: tuple[float, float] | None = None
         """Time and share of the first report."""
         self._end: float | None = None

@@ -112,7 +112,7 @@ ResamplesOption = Annotated[
 ]
 EvaluatorOption = Annotated[
     str | None,
-    typer.Option("--evaluator", metavar="DIR", help="Folder of 'fit', for metrics that need it."),
+    typer.Option("--evaluator", metavar="DIR", help="Evaluator: a folder that 'fit' made."),
 ]
 StrictOption = Annotated[
     bool, flag("--strict", "Refuse items that are in the evaluator's training data.")
@@ -127,7 +127,9 @@ LearnFromOption = Annotated[
 ]
 ExcludeOption = Annotated[
     list[str] | None,
-    typer.Option("--exclude", metavar="FILE", help="Leave out what this test set has; repeatable."),
+    typer.Option(
+        "--exclude", metavar="FILE", help="Leave out utterances of this test set; repeatable."
+    ),
 ]
 ByOption = Annotated[
     str | None, typer.Option("--by", metavar="SPEC", help="Retriever: vectors, bm25 …; see 'ls'.")
@@ -167,7 +169,7 @@ CandidatesArgument = Annotated[
     str, typer.Argument(metavar="CANDIDATES", help="Items; replies to one context are compared.")
 ]
 AnswersArgument = Annotated[
-    list[str], typer.Argument(metavar="ANSWERS…", help="JSONL: a, b, winner, annotator.")
+    list[str], typer.Argument(metavar="ANSWERS", help="JSONL: a, b, winner, annotator.")
 ]
 StrictAnswersOption = Annotated[
     bool, flag("--strict", "Refuse answers that contradict the annotator's others.")

@@ -42,7 +42,7 @@ def plan(
     candidates: CandidatesArgument,
     answers: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ANSWERS…", help="Answers so far (JSONL)."),
+        typer.Argument(metavar="ANSWERS", help="Answers so far (JSONL)."),
     ] = None,
     count: Annotated[
         int | None,

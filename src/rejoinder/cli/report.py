@@ -24,7 +24,7 @@ from rejoinder.cli.terminal import say
 
 def report(
     items: ItemsArgument,
-    scores: Annotated[str, typer.Argument(metavar="SCORES", help="Scores of 'score'.")],
+    scores: Annotated[str, typer.Argument(metavar="SCORES", help="JSONL, as 'score' writes it.")],
     output: OutputOption = None,
     evaluator: EvaluatorOption = None,
     columns: ColumnsOption = None,

@@ -12,7 +12,7 @@ from rejoinder.cli.terminal import print_json, say
 
 
 def sample(
-    pairs: Annotated[list[str], typer.Argument(metavar="PAIRS…", help="Parquet files of pairs.")],
+    pairs: Annotated[list[str], typer.Argument(metavar="PAIRS", help="Parquet files of pairs.")],
     output: Annotated[Path, output_file("Output file of the pairs (Parquet).")],
     count: Annotated[
         int | None,

@@ -41,7 +41,7 @@ def show(
         scores=scores,
         columns=parse_columns(columns),
         language=language,
-        max_items=None if json else tables.MOST,
+        max_items=None if json else tables.MAX_ITEMS,
     )
     if json:
         print_json(result)

@@ -39,7 +39,7 @@ ModelOption = Annotated[
 def vectors(
     pairs: Annotated[
         list[str],
-        typer.Argument(metavar="PAIRS…", help="Parquet of pairs, or plain text, a text per line."),
+        typer.Argument(metavar="PAIRS", help="Parquet of pairs, or plain text, a text per line."),
     ],
     output: Annotated[Path, output_folder("Folder of the vectors.")],
     method: Annotated[

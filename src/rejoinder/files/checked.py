@@ -19,7 +19,7 @@ import msgspec
 
 from rejoinder.errors import DataError, missing_extra
 from rejoinder.files.jsonl import explain
-from rejoinder.files.paths import open_regular, reason
+from rejoinder.files.paths import AnyPath, open_regular, reason
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +33,7 @@ MAX_TOML_BYTES = 2**20
 Shape = Sequence[int | None]
 
 
-def inside(folder: str | Path, name: str) -> Path:
+def inside(folder: AnyPath, name: str) -> Path:
     """Return the path of a folder's part; a name or link that leaves the folder is refused."""
     folder = Path(folder)
     if not name or "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
@@ -45,7 +45,7 @@ def inside(folder: str | Path, name: str) -> Path:
     return path
 
 
-def read_bytes(path: str | Path, max_bytes: int = MAX_BYTES) -> bytes:
+def read_bytes(path: AnyPath, max_bytes: int = MAX_BYTES) -> bytes:
     """Read a small file whole."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -57,7 +57,7 @@ def read_bytes(path: str | Path, max_bytes: int = MAX_BYTES) -> bytes:
             raise _wrong(path, f"cannot be read: {reason(error)}") from None
 
 
-def read_json(path: str | Path, type: Any = Any, max_bytes: int = MAX_JSON_BYTES) -> Any:
+def read_json(path: AnyPath, type: Any = Any, max_bytes: int = MAX_JSON_BYTES) -> Any:
     """Read a JSON file and convert it to ``type``, for example a msgspec struct."""
     content = read_bytes(path, max_bytes)
     try:
@@ -72,7 +72,7 @@ def read_json(path: str | Path, type: Any = Any, max_bytes: int = MAX_JSON_BYTES
         raise _wrong(path, f"is not JSON ({error})") from None
 
 
-def read_toml(path: str | Path, type: Any = Any, max_bytes: int = MAX_TOML_BYTES) -> Any:
+def read_toml(path: AnyPath, type: Any = Any, max_bytes: int = MAX_TOML_BYTES) -> Any:
     """Read a TOML file, such as a recipe or a preset, and convert it to ``type``."""
     content = read_bytes(path, max_bytes)
     try:
@@ -90,7 +90,7 @@ def read_toml(path: str | Path, type: Any = Any, max_bytes: int = MAX_TOML_BYTES
 
 
 def read_array(
-    path: str | Path,
+    path: AnyPath,
     *,
     dtype: str | tuple[str, ...],
     shape: Shape | None = None,
@@ -125,7 +125,7 @@ def read_array(
 
 
 def check_values(
-    path: str | Path,
+    path: AnyPath,
     array: NDArray[Any],
     *,
     low: float | None = None,
@@ -145,7 +145,7 @@ def check_values(
         raise _wrong(path, f"holds the value {array.max()}; expected {high} at most")
 
 
-def read_npz(path: str | Path, dtypes: Mapping[str, str | tuple[str, ...]]) -> dict[str, Any]:
+def read_npz(path: AnyPath, dtypes: Mapping[str, str | tuple[str, ...]]) -> dict[str, Any]:
     """Read the named arrays of an .npz file, each of one of its allowed types."""
     import zipfile
     import zlib
@@ -172,7 +172,7 @@ def read_npz(path: str | Path, dtypes: Mapping[str, str | tuple[str, ...]]) -> d
     return arrays
 
 
-def read_table(path: str | Path, columns: Mapping[str, str], *, mmap: bool = False) -> pa.Table:
+def read_table(path: AnyPath, columns: Mapping[str, str], *, mmap: bool = False) -> pa.Table:
     """Read, or map, a table of an Arrow IPC file.
 
     ``columns`` maps the expected names to types (``"string"``, ``"list<string>"``, ``"int64"``;
@@ -204,7 +204,7 @@ def read_table(path: str | Path, columns: Mapping[str, str], *, mmap: bool = Fal
 
 
 def read_tensors(
-    path: str | Path, shapes: Mapping[str, Shape] | None = None, *, framework: str = "pt"
+    path: AnyPath, shapes: Mapping[str, Shape] | None = None, *, framework: str = "pt"
 ) -> dict[str, Any]:
     """Read the tensors of a safetensors file; all values must be finite.
 
@@ -242,7 +242,7 @@ def read_tensors(
     return tensors
 
 
-def check_finite(path: str | Path, name: str, tensor: Any) -> None:
+def check_finite(path: AnyPath, name: str, tensor: Any) -> None:
     """Refuse a tensor of torch or numpy with a value that is not a number, or infinite."""
     kind = getattr(tensor, "is_floating_point", None)
     floating = kind() if kind is not None else tensor.dtype.kind == "f"
@@ -255,15 +255,15 @@ def check_finite(path: str | Path, name: str, tensor: Any) -> None:
         raise _wrong(path, f"tensor '{name}' holds a value that is not a number")
 
 
-def _npy_header(path: str | Path, file: IO[bytes]) -> tuple[tuple[int, ...], Any]:
+def _npy_header(path: AnyPath, file: IO[bytes]) -> tuple[tuple[int, ...], Any]:
     from numpy.lib import format as npy
 
     try:
-        version = npy.read_magic(file)  # type: ignore[no-untyped-call]
+        version = npy.read_magic(file)
         if version == (1, 0):
-            shape, _, dtype = npy.read_array_header_1_0(file)  # type: ignore[no-untyped-call]
+            shape, _, dtype = npy.read_array_header_1_0(file)
         elif version == (2, 0):
-            shape, _, dtype = npy.read_array_header_2_0(file)  # type: ignore[no-untyped-call]
+            shape, _, dtype = npy.read_array_header_2_0(file)
         else:
             raise ValueError(f"version {version[0]}.{version[1]}")
     except OSError as error:
@@ -279,7 +279,7 @@ def _npy_header(path: str | Path, file: IO[bytes]) -> tuple[tuple[int, ...], Any
 
 
 def _check_array(
-    path: str | Path,
+    path: AnyPath,
     kind: Any,
     found: tuple[int, ...],
     dtype: str | tuple[str, ...],
@@ -299,7 +299,7 @@ def _check_array(
         raise _wrong(path, f"has the shape {found}; expected {_text(shape)}")
 
 
-def _check_columns(path: str | Path, schema: pa.Schema, columns: Mapping[str, str]) -> None:
+def _check_columns(path: AnyPath, schema: pa.Schema, columns: Mapping[str, str]) -> None:
     names = list(schema.names)
     if sorted(names) != sorted(columns):
         raise _wrong(
@@ -330,5 +330,5 @@ def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
-def _wrong(path: str | Path, message: str) -> DataError:
+def _wrong(path: AnyPath, message: str) -> DataError:
     return DataError(message, path=str(path))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -26,6 +25,7 @@ from rejoinder.files.columns import (
 )
 from rejoinder.files.compressed import DAMAGE
 from rejoinder.files.jsonl import MAX_LINE_BYTES, JsonLines, UniqueIds, explain
+from rejoinder.files.paths import AnyPath
 from rejoinder.files.tables import CsvRows, ParquetRows
 from rejoinder.items import Item, item_from
 
@@ -45,7 +45,7 @@ class ItemFile(JsonLines):
 
     def __init__(
         self,
-        path: str | Path,
+        path: AnyPath,
         columns: Columns | None = None,
         on_note: OnNote | None = None,
         needed: tuple[str, ...] = ("response",),
@@ -155,8 +155,8 @@ def item_records(
             if record.get(name) != kept.get(name):
                 raise wrong(
                     line,
-                    f"the id '{key}' is in line {first} with another {name}; expected one item an"
-                    " id, with a row for each annotator",
+                    f"the id '{record['id']}' is in line {first} with another {name}; expected one"
+                    " item an id, with a row for each annotator",
                 )
         if rating is None:
             continue
@@ -183,7 +183,7 @@ def _records(
 
 
 def read_items(
-    source: str | Path | JsonLines,
+    source: AnyPath | JsonLines,
     columns: Columns | None = None,
     on_note: OnNote | None = None,
 ) -> Iterator[Item]:

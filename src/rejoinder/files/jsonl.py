@@ -11,7 +11,6 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import msgspec
@@ -19,7 +18,7 @@ import numpy as np
 
 from rejoinder.errors import DataError
 from rejoinder.files.compressed import DAMAGE, decompressed, is_compressed
-from rejoinder.files.paths import exists, is_file, is_folder, open_input, open_stdin
+from rejoinder.files.paths import AnyPath, exists, is_file, is_folder, open_input, open_stdin
 from rejoinder.items import Item, Score, score_from
 
 T = TypeVar("T")
@@ -45,8 +44,8 @@ _MEANINGS |= {"object": "an object", "array": "a list", "null": "null"}
 class JsonLines:
     """A file of JSON lines; iterating gives line numbers and lines."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = str(path)
+    def __init__(self, path: AnyPath) -> None:
+        self.path = os.fspath(path)
         self.name = "stdin" if self.path == "-" else self.path
         self._raw: IO[bytes] | None = None
         self._size = 0
@@ -182,7 +181,7 @@ class UniqueIds:
             raise self._source.wrong(second, f"the id is in line {first}, too; ids must be unique")
 
 
-def read_scores(source: str | Path) -> Iterator[tuple[int, Score]]:
+def read_scores(source: AnyPath) -> Iterator[tuple[int, Score]]:
     """Stream the scores of a file with their line numbers; an empty file is an error."""
     lines = JsonLines(source)
     empty = True

@@ -21,7 +21,7 @@ from typing import IO, cast
 import zstandard
 
 from rejoinder.errors import RejoinderError, ResourceError, UsageError
-from rejoinder.files.paths import hidden_beside, output_mode, reason, resolve
+from rejoinder.files.paths import AnyPath, hidden_beside, output_mode, reason, resolve
 
 LOCK = "lock"
 """Name of the lock file in a work folder."""
@@ -30,7 +30,7 @@ _FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
 
 
 @contextlib.contextmanager
-def open_output(path: str | Path | None) -> Iterator[IO[bytes]]:
+def open_output(path: AnyPath | None) -> Iterator[IO[bytes]]:
     """Open a binary stream to ``path``; the file appears whole, or not at all.
 
     None and ``-`` are stdout. Names that end in .gz or .zst are compressed. A target that is no
@@ -62,7 +62,7 @@ def open_output(path: str | Path | None) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def whole_folder(target: str | Path) -> Iterator[Path]:
+def whole_folder(target: AnyPath) -> Iterator[Path]:
     """Yield a hidden folder to fill; it becomes ``target`` if the block ends without an error."""
     target = resolve(target)
     hidden = hidden_beside(target, f"{os.getpid()}.part")
@@ -91,7 +91,7 @@ def replace_folder(folder: Path, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def only_run(folder: str | Path, name: str = LOCK) -> Iterator[IO[bytes]]:
+def only_run(folder: AnyPath, name: str = LOCK) -> Iterator[IO[bytes]]:
     """Make a work folder and keep other runs out of it; yields the open lock file.
 
     A process that inherits the lock file keeps the lock. Close it to release the lock early.
@@ -141,14 +141,14 @@ def take_lock(file: IO[bytes]) -> bool:
     return True
 
 
-def unwritable(target: str | Path, error: OSError) -> RejoinderError:
+def unwritable(target: AnyPath, error: OSError) -> RejoinderError:
     """Return the message for an output that can't be written: a full disk is not the user's."""
     kind = ResourceError if error.errno in _FULL else UsageError
     return kind(f"{target}: cannot be written: {reason(error)}")
 
 
 @contextlib.contextmanager
-def _explained(target: str | Path) -> Iterator[None]:
+def _explained(target: AnyPath) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:

@@ -12,10 +12,14 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
 from rejoinder.errors import DataError, UsageError
+
+AnyPath = str | os.PathLike[str]
+"""A path as users pass it."""
 
 _ABSENT = (FileNotFoundError, NotADirectoryError)
 
@@ -29,24 +33,24 @@ def reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def exists(path: str | Path) -> bool:
+def exists(path: AnyPath) -> bool:
     """Return whether there is a file, folder, pipe or device of this name."""
     return _input_mode(path) is not None
 
 
-def is_file(path: str | Path) -> bool:
+def is_file(path: AnyPath) -> bool:
     """Return whether the path is a regular file."""
     mode = _input_mode(path)
     return mode is not None and stat.S_ISREG(mode)
 
 
-def is_folder(path: str | Path) -> bool:
+def is_folder(path: AnyPath) -> bool:
     """Return whether the path is a folder."""
     mode = _input_mode(path)
     return mode is not None and stat.S_ISDIR(mode)
 
 
-def open_input(path: str | Path) -> IO[bytes]:
+def open_input(path: AnyPath) -> BufferedReader:
     """Open a file, pipe or device for reading; a folder is refused."""
     try:
         if os.path.isdir(path):
@@ -58,7 +62,7 @@ def open_input(path: str | Path) -> IO[bytes]:
         raise DataError("cannot be read: the name is not valid", path=_shown(path)) from None
 
 
-def open_regular(path: str | Path) -> IO[bytes]:
+def open_regular(path: AnyPath) -> BufferedReader:
     """Open a regular file for reading; a pipe or a device, which may have no end, is refused."""
     if exists(path) and not is_file(path) and not is_folder(path):
         raise DataError("cannot be read: it is a pipe or a device, not a file", path=str(path))
@@ -72,16 +76,16 @@ def open_stdin() -> IO[bytes]:
     return sys.stdin.buffer
 
 
-def file_digest(path: str | Path, kind: str | Callable[[], Any] = "sha256") -> bytes:
+def file_digest(path: AnyPath, kind: str | Callable[[], Any] = "sha256") -> bytes:
     """Return the digest of a file's content."""
     with open_input(path) as stream:
         try:
-            return hashlib.file_digest(stream, kind).digest()  # type: ignore[arg-type]
+            return hashlib.file_digest(stream, kind).digest()
         except OSError as error:
             raise DataError(f"cannot be read: {reason(error)}", path=str(path)) from None
 
 
-def check_output(path: str | Path | None, inputs: Iterable[str | Path | None]) -> None:
+def check_output(path: AnyPath | None, inputs: Iterable[AnyPath | None]) -> None:
     """Refuse, before any work, an output that can't be a file, would overwrite an input, or would
     be written into an input folder, such as an evaluator."""
     if path is None or str(path) == "-":
@@ -99,7 +103,7 @@ def check_output(path: str | Path | None, inputs: Iterable[str | Path | None]) -
             raise UsageError(f"{path}: the output would overwrite the input; choose another name")
 
 
-def check_place(path: str | Path) -> None:
+def check_place(path: AnyPath) -> None:
     """Refuse, before any work, an output that has to be a file and can't be one."""
     if str(path) == "-":
         raise UsageError("-o -: this is not written to stdout; name a file")
@@ -111,7 +115,7 @@ def check_place(path: str | Path) -> None:
 
 
 def check_new_folder(
-    path: str | Path, may_replace: Callable[[Path], bool] = lambda path: False
+    path: AnyPath, may_replace: Callable[[Path], bool] = lambda path: False
 ) -> None:
     """Refuse, before any work, a folder that can't be made or that would replace other files.
 
@@ -132,7 +136,7 @@ def check_new_folder(
             raise UsageError(f"{path}: is a folder with other things; choose another name")
 
 
-def resolve(path: str | Path) -> Path:
+def resolve(path: AnyPath) -> Path:
     """Return the absolute path without links; where links form a loop, the path as it is."""
     return Path(os.path.realpath(path))
 
@@ -154,7 +158,7 @@ def work_folder(target: Path) -> Path:
     return target.with_name(f".{name}.work")
 
 
-def _input_mode(path: str | Path) -> int | None:
+def _input_mode(path: AnyPath) -> int | None:
     """Return the file mode of what the path names, None if there is nothing."""
     try:
         return os.stat(path).st_mode
@@ -166,7 +170,7 @@ def _input_mode(path: str | Path) -> int | None:
         raise DataError("cannot be read: the name is not valid", path=_shown(path)) from None
 
 
-def output_mode(path: str | Path) -> int | None:
+def output_mode(path: AnyPath) -> int | None:
     """Return the file mode of what an output would replace, None if there is nothing."""
     try:
         return os.stat(path).st_mode
@@ -187,6 +191,6 @@ def _check_parent(path: Path) -> None:
         raise UsageError(f"{path}: cannot be written: permission denied in {path.parent}")
 
 
-def _shown(path: str | Path) -> str:
+def _shown(path: AnyPath) -> str:
     """Return a path that holds a NUL byte or half a character as it can be printed."""
     return str(path).encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")

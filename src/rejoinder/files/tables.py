@@ -7,11 +7,10 @@ import csv
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import IO, Any
 
 from rejoinder.errors import DataError, missing_extra
-from rejoinder.files.paths import open_regular, reason
+from rejoinder.files.paths import AnyPath, open_regular, reason
 
 DELIMITERS = ",;\t|"
 BATCH_ROWS = 1_000
@@ -120,7 +119,7 @@ def likely_delimiter(header: str) -> str:
 class ParquetRows:
     """The rows of a Parquet file: ``names`` are its columns, iterating gives number and cells."""
 
-    def __init__(self, path: str | Path, stack: ExitStack) -> None:
+    def __init__(self, path: AnyPath, stack: ExitStack) -> None:
         try:
             import pyarrow as pa
             import pyarrow.parquet as pq

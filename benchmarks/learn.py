@@ -20,20 +20,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
-from rejoinder.learn.forms import make_form
-from rejoinder.learn.forms.base import Form
-from rejoinder.learn.judging import NO_LIMIT, drawn_from
-from rejoinder.learn.material import Material
 from torch import Tensor
 
 from rejoinder.learn.batches import LengthBatches
 from rejoinder.learn.checkpoint import Model
-from rejoinder.learn.networks import cross
+from rejoinder.learn.inference import NO_TOKEN_LIMIT, initialised
+from rejoinder.learn.inputs import make_input
+from rejoinder.learn.inputs.input_encoder import InputEncoder
+from rejoinder.learn.networks import cross_encoder
 from rejoinder.learn.networks.gru import SentenceGru
-from rejoinder.learn.rater import Questions, rating_loss
-from rejoinder.learn.scorer import Candidates, loss_of
-from rejoinder.learn.settings import RaterSettings, ScorerSettings, Training
+from rejoinder.learn.rater import RaterBatches, rater_loss
+from rejoinder.learn.scorer import ScorerBatches, scorer_loss
+from rejoinder.learn.settings import RaterSettings, ScorerSettings, TrainingSettings
 from rejoinder.learn.training import train
+from rejoinder.learn.training_data import TrainingData
 from table import show
 
 HERE = Path(__file__).resolve().parent
@@ -44,10 +44,10 @@ ENCODED = 132
 ROUNDS = 2
 
 
-def material(pairs: int) -> Material:
+def read_data(pairs: int) -> TrainingData:
     """Return pairs, spread over the corpus."""
-    data = Path(os.environ.get("REJOINDER_DATA") or HERE.parent.parent / "shared" / "data")
-    with gzip.open(data / "self-dialogue" / "dialogues.jsonl.gz", "rt") as stream:
+    folder = Path(os.environ.get("REJOINDER_DATA") or HERE.parent.parent / "shared" / "data")
+    with gzip.open(folder / "self-dialogue" / "dialogues.jsonl.gz", "rt") as stream:
         dialogues = [json.loads(line)["turns"] for line in stream]
     rows = []
     for number, turns in enumerate(dialogues[:: max(1, len(dialogues) * 8 // pairs)]):
@@ -61,7 +61,7 @@ def material(pairs: int) -> Material:
             }
             for k in range(1, min(9, len(turns)))
         ]
-    return Material.of(pa.Table.from_pylist(rows[:pairs]))
+    return TrainingData.from_table(pa.Table.from_pylist(rows[:pairs]))
 
 
 def padded(self: SentenceGru, ids: Tensor) -> Tensor:
@@ -71,15 +71,15 @@ def padded(self: SentenceGru, ids: Tensor) -> Tensor:
 
 
 def anywhere(plan: LengthBatches) -> LengthBatches:
-    """The same number of rows a batch, whatever their length."""
-    return LengthBatches(np.ones_like(plan.lengths), NO_LIMIT, plan.most)
+    """Return batches with the same number of rows, whatever their length."""
+    return LengthBatches(np.ones_like(plan.lengths), NO_TOKEN_LIMIT, plan.max_rows)
 
 
 def seconds(make: Callable[[], Model], loss: Any, source: Any) -> float:
-    """Of the processor, for one epoch of the one loop."""
-    model = drawn_from(0, make)
+    """Return the processor time of one epoch."""
+    model = initialised(0, make)
     with tempfile.TemporaryDirectory() as work:
-        settings = Training(epochs=1, rate=1e-4, save_every=1e9)
+        settings = TrainingSettings(epochs=1, learning_rate=1e-4, save_every_seconds=1e9)
         began = time.process_time()
         train(model, loss, source, settings, Path(work))
         return time.process_time() - began
@@ -91,12 +91,14 @@ def compare(
     ours, theirs = [], []
     for _ in range(ROUNDS):
         ours.append(seconds(make, loss, source))
-        packed, at_once = SentenceGru.forward, cross.AT_ONCE
-        SentenceGru.forward, cross.AT_ONCE = padded, NO_LIMIT  # type: ignore[method-assign]
+        packed, limit_tokens = SentenceGru.forward, cross_encoder.MAX_BATCH_TOKENS
+        SentenceGru.forward = padded  # type: ignore[method-assign]
+        cross_encoder.MAX_BATCH_TOKENS = NO_TOKEN_LIMIT
         try:
             theirs.append(seconds(make, loss, peer))
         finally:
-            SentenceGru.forward, cross.AT_ONCE = packed, at_once  # type: ignore[method-assign]
+            SentenceGru.forward = packed  # type: ignore[method-assign]
+            cross_encoder.MAX_BATCH_TOKENS = limit_tokens
     return {
         "name": f"{name}: padded random batches",
         "ours_seconds": min(ours),
@@ -106,35 +108,41 @@ def compare(
     }
 
 
-def scorer_row(name: str, form: Form, some: Material, limit: int | None = 2, **sizes: Any) -> Any:
-    settings = ScorerSettings(training=Training(steps=1), turns=1, wide=256, **sizes)
-    source = Candidates.of(some.training, form, settings)
-    peer = Candidates.of(some.training, form, settings)
+def scorer_row(
+    name: str, inputs: InputEncoder, some: TrainingData, limit: int | None = 2, **sizes: Any
+) -> Any:
+    settings = ScorerSettings(
+        training=TrainingSettings(steps=1), context_turns=1, hidden_size=256, **sizes
+    )
+    source = ScorerBatches.of(some.training, inputs, settings)
+    peer = ScorerBatches.of(some.training, inputs, settings)
     object.__setattr__(peer, "plan", anywhere(source.plan))
-    return compare(name, lambda: form.scorer(settings), loss_of(settings), source, peer, limit)
+    return compare(
+        name, lambda: inputs.make_scorer(settings), scorer_loss(settings), source, peer, limit
+    )
 
 
-def rater_row(name: str, form: Form, some: Material, **sizes: Any) -> Any:
+def rater_row(name: str, inputs: InputEncoder, some: TrainingData, **sizes: Any) -> Any:
     """Treat neighbouring pairs as replies to one utterance: quality does not matter here."""
-    settings = RaterSettings(training=Training(steps=1), wide=256, **sizes)
+    settings = RaterSettings(training=TrainingSettings(steps=1), hidden_size=256, **sizes)
     groups = np.split(np.arange(len(some.training) // 2 * 2), len(some.training) // 2)
-    source = Questions.of(some.training, groups, form, settings)
-    peer = Questions.of(some.training, groups, form, settings)
+    source = RaterBatches.of(some.training, groups, inputs, settings)
+    peer = RaterBatches.of(some.training, groups, inputs, settings)
     peer.plan = anywhere(source.plan)
-    return compare(name, lambda: form.rater(settings), rating_loss, source, peer)
+    return compare(name, lambda: inputs.make_rater(settings), rater_loss, source, peer)
 
 
 def rows() -> Any:
     torch.set_num_threads(1)
-    many, few = material(PAIRS), material(ENCODED)
+    many, few = read_data(PAIRS), read_data(ENCODED)
     with tempfile.TemporaryDirectory() as work:
-        sizes = {"pieces": 4000, "embedding": 256, "hidden": 256}
-        form = make_form("gru", sizes, many, Path(work))
-        yield scorer_row("unreferenced scorer, Bi-GRU, one epoch", form, many, batch=512)
-        yield rater_row("NN-rater, Bi-GRU, one epoch", form, many, batch=512)
-        form = make_form("encoder", {}, few, Path(work))
+        sizes = {"vocab_size": 4000, "embedding_size": 256, "hidden_size": 256}
+        inputs = make_input("gru", sizes, many, Path(work))
+        yield scorer_row("unreferenced scorer, Bi-GRU, one epoch", inputs, many, batch_size=512)
+        yield rater_row("NN-rater, Bi-GRU, one epoch", inputs, many, batch_size=512)
+        inputs = make_input("encoder", {}, few, Path(work))
         # two batches only: more would take minutes, and sorting has little to sort
-        yield scorer_row("unreferenced scorer, MiniLM fine-tuned", form, few, None, batch=64)
+        yield scorer_row("unreferenced scorer, MiniLM fine-tuned", inputs, few, None, batch_size=64)
 
 
 if __name__ == "__main__":

@@ -67,6 +67,13 @@ def test_imports_point_one_way() -> None:
     assert checked > 100
 
 
+def test_retrieve_and_learn_do_not_import_each_other() -> None:
+    """Both read texts through encode/text_encoders.py."""
+    for own, other in (("retrieve", "learn"), ("learn", "retrieve")):
+        for path in (SOURCE / own).rglob("*.py"):
+            assert other not in imports(path), f"{path.name} imports rejoinder.{other}"
+
+
 def test_the_command_line_starts_light() -> None:
     """Neither help nor listing needs compiled kernels, scipy, torch or scikit-learn."""
     for arguments, heavy in (

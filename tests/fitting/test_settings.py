@@ -162,7 +162,13 @@ def test_preset_files(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         read_settings(str(path), "en")
     path.write_text("[data\n")
-    with pytest.raises(UsageError, match="not valid TOML"):
+    with pytest.raises(UsageError, match="broken TOML"):
+        read_settings(str(path), "en")
+    path.write_text(f"[data]\nmax_pairs = {'9' * 5000}\n")
+    with pytest.raises(UsageError, match="broken TOML"):
+        read_settings(str(path), "en")
+    path.write_text("languages = 3\n")
+    with pytest.raises(UsageError, match="must be tables"):
         read_settings(str(path), "en")
     path.write_text('rater = 3\n[retrieval]\nby = "bm25"\n')
     with pytest.raises(UsageError, match=r"section \[rater\] is missing"):

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 import msgspec
 
 from rejoinder.errors import DataError, UsageError
-from rejoinder.files.checked import read_bytes
+from rejoinder.files.checked import read_toml
 from rejoinder.files.jsonl import explain
 from rejoinder.learn.settings import (
     RaterSettings,
@@ -223,11 +223,9 @@ def _preset_file(name: str) -> tuple[str, Table]:
             f"unknown preset '{name}': {did_you_mean(name, PRESETS)} (or the name of a .toml file)"
         )
     try:
-        tables = tomllib.loads(read_bytes(path).decode("utf-8"))
+        tables = read_toml(path, dict[str, Any])
     except DataError as error:
         raise UsageError(str(error)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{name}: not valid TOML: {error}") from None
     languages = tables.get(LANGUAGES, {})
     if not isinstance(languages, dict) or not all(isinstance(v, dict) for v in languages.values()):
         raise UsageError(f"{name}: [{LANGUAGES}.xx] must be tables of settings")
@@ -253,7 +251,7 @@ def _apply(tables: Table, override: str) -> None:
         raise UsageError(f"--set {override}: expected section.key=value")
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         parsed = value.strip()
     table = tables
     for section in sections:

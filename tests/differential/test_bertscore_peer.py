@@ -18,17 +18,17 @@ import msgspec
 import numpy as np
 import pytest
 
-from rejoinder.datasets import load
-from rejoinder.encode.transformer.find import find_folder
+from rejoinder.encode.transformer.find_model import find_model_folder
 from rejoinder.items import Item, Reference
-from rejoinder.metrics.base import make_metric
 from rejoinder.metrics.batch import Batch
 from rejoinder.metrics.embedding.bertscore import BertScore
 from rejoinder.metrics.embedding.calibrate import calibrate, read_corpus
 from rejoinder.metrics.evaluate import score_batch
+from rejoinder.metrics.metric import make_metric
+from rejoinder.testsets import load
 
 CLOSE = {"rtol": 0, "atol": 1e-4}
-MINILM = find_folder("minilm")
+MINILM = find_model_folder("minilm")
 
 
 def peer(
@@ -92,7 +92,7 @@ def test_idf_of_the_references(rated: tuple[list[str], list[list[str]]], tmp_pat
     replies, references = rated[0][:200], [texts[-1] for texts in rated[1][:200]]
     metric = make_metric("bertscore(layer=6)")
     assert isinstance(metric, BertScore)
-    corpus = read_corpus(references, metric.encoder, most=20, seed=1)
+    corpus = read_corpus(references, metric.encoder, max_sample=20, seed=1)
     file = tmp_path / "calibration.json"
     file.write_bytes(msgspec.json.encode(calibrate(corpus, metric, pairs=10, seed=1)))
     found = ours(replies, references, options=f'layer=6,idf=true,calibration="{file}"')
@@ -107,7 +107,7 @@ def test_long_texts(rated: tuple[list[str], list[list[str]]]) -> None:
     replies = [" ".join(words[begin:end]) for begin, end in bounds]
     references = [" ".join(words[5:400]), " ".join(words[:1500]), replies[0]]
     np.testing.assert_allclose(ours(replies, references), peer(replies, references), **CLOSE)
-    assert any("cut" in note for note in make_metric("bertscore").notes())
+    assert any("truncated" in note for note in make_metric("bertscore").notes())
 
 
 def test_odd_texts() -> None:

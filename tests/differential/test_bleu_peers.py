@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, corpus_bleu, sentence_bleu
 from sacrebleu.metrics import BLEU
 
-from rejoinder.datasets import load
 from rejoinder.items import Item, Reference
-from rejoinder.metrics.base import ItemMetric, make_metric
 from rejoinder.metrics.evaluate import evaluate
+from rejoinder.metrics.metric import ItemMetric, make_metric
+from rejoinder.testsets import load
 
 NLTK = SmoothingFunction()
 METHODS = {"epsilon": NLTK.method1, "add-k": NLTK.method2, "nist": NLTK.method3}

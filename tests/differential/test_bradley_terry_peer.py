@@ -52,8 +52,8 @@ def test_order_and_distances_as_they_are_told(wins) -> None:
     """What users see: strengths around the average of a connected part."""
     found = bradley_terry(Contest("c", np.arange(len(wins)), wins))
     peer = by_choix(wins, PRIOR)
-    for part in range(found.parts):
-        own = found.part == part
+    for part in range(found.components):
+        own = found.component == part
         assert found.strength[own] == pytest.approx(peer[own] - peer[own].mean(), abs=1e-6)
 
 

@@ -7,11 +7,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scoring import score
 
-from evaluators import make_evaluator
+from evaluators import make_evaluator, open_small
 from rejoinder.errors import DataError, MissingExtra
 from rejoinder.evaluator import Manifest, Retrieval, manifest, open_evaluator, write_manifest
+from rejoinder.items import Item, Reference
 
 
 @pytest.fixture
@@ -152,3 +155,42 @@ def test_a_missing_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_rater_is_optional(tmp_path: Path) -> None:
     assert open_evaluator(make_evaluator(tmp_path / "small", rater=False)).rater is None
+
+
+def test_links_out_of_the_folder_are_refused(folder: Path, tmp_path: Path) -> None:
+    """Also if the manifest has the digest of the file behind the link."""
+    outside = tmp_path / "outside"
+    outside.write_text("rater")
+    (folder / "rater" / "weights").unlink()
+    (folder / "rater" / "weights").symlink_to(outside)
+    write_manifest(folder, manifest.read_manifest(folder)[0])
+    with pytest.raises(DataError, match=r"rater/weights: is a link that leaves the folder"):
+        open_evaluator(folder)
+
+
+@pytest.mark.parametrize(
+    ("spec", "part", "message"),
+    [
+        ("unreferenced", "scorer", "small/unreferenced: the evaluator is damaged"),
+        ("rating", "rater", "small/rater: the evaluator is damaged"),
+        ("vbleu", "rater", "small/rater: the evaluator is damaged"),
+        ("vcosine", "encode", "small/pool: the evaluator is damaged"),
+    ],
+)
+def test_numbers_that_are_not_finite_name_the_damaged_part(
+    folder: Path, spec: str, part: str, message: str
+) -> None:
+    evaluator = open_small(folder)
+
+    class Damaged:
+        def score(self, *inputs: list[Any]) -> np.ndarray:
+            return np.full(len(inputs[0]), np.nan)
+
+        rate = __call__ = score
+
+    vars(evaluator)[part] = Damaged()
+    if part == "encode":
+        vars(evaluator)[part] = lambda texts: np.full((len(texts), 2), np.nan, np.float32)
+    item = Item("1", "yes", context=["more cheese"], references=[Reference("here you are")])
+    with pytest.raises(DataError, match=message):
+        score([item], spec, evaluator)

@@ -208,7 +208,7 @@ def calibration(
     with naming(source.name):
         with monitor.stream("counting tokens", lambda: source.fraction) as advance:
             read = read_corpus(
-                _texts(source), metric.encoder, most=2 * pairs, seed=seed, on_read=advance
+                _texts(source), metric.encoder, max_sample=2 * pairs, seed=seed, on_read=advance
             )
         with monitor.pieces("comparing pairs") as on_progress:
             made = calibrate(read, metric, pairs=pairs, seed=seed, on_progress=on_progress)

@@ -23,7 +23,7 @@ def encoder(monkeypatch: pytest.MonkeyPatch) -> None:
 def made_of(*texts: str, pairs: int = 50, seed: int = 3) -> Calibration:
     metric = metric_of("bertscore(layer=2)")
     assert isinstance(metric, BertScore)
-    corpus = read_corpus(texts, metric.encoder, most=2 * pairs, seed=seed)
+    corpus = read_corpus(texts, metric.encoder, max_sample=2 * pairs, seed=seed)
     return calibrate(corpus, metric, pairs=pairs, seed=seed)
 
 
@@ -62,7 +62,7 @@ def test_a_seed_decides() -> None:
 
 @pytest.mark.parametrize("texts", [[], [" "], ["up"], ["up", "up"]])
 def test_two_texts_are_needed(texts: list[str]) -> None:
-    with pytest.raises(DataError, match="compares different texts"):
+    with pytest.raises(DataError, match="needs at least two different texts"):
         made_of(*texts)
 
 

@@ -198,7 +198,7 @@ def test_too_few_references() -> None:
     # alone in its set, a context has nothing to share
     assert why(f"svr(d={WER})", "x", two) == few
     always = why(f"svr(d={WER},share=always)", "x", two)
-    assert always == "too few references, here or in other contexts, to learn from"
+    assert always == "too few references to learn from, here or in other contexts"
     assert why(ALONE, "x", []) == "no references"
 
 

@@ -2,10 +2,10 @@
 
     e(t) = 1 / |t| · Σ_{w ∈ t} e(w)      score = cos(e(h), e(r))
 
-Choices: words come from ``tok``, and are looked up in ``vectors``, lower-cased unless
-``lower=false``. A word without a vector is left out; a reply that has no other words is
-unscored; a reference that has no others is not there. A blank reply is 0. The corpus value is
-the mean over items. ``--parts`` shows which share of the words was known.
+Choices: words are split by ``tok`` and looked up in ``vectors``, lower-cased unless
+``lower=false``. Words without a vector are left out, and so are references of such words only; a
+reply of such words only is unscored. A blank reply is 0. The corpus value is the mean over items.
+``--parts`` shows the share of words with a vector.
 """
 
 from __future__ import annotations

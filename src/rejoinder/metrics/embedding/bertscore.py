@@ -1,27 +1,26 @@
-"""``bertscore``: each token with the most similar one of the other text (Zhang et al. 2020).
+"""``bertscore``: greedy matching of contextual token vectors (Zhang et al. 2020).
 
     P = Σ_{i ∈ h} u_i · max_{j ∈ r} cos(h_i, r_j) / Σ_{i ∈ h} u_i
     R = Σ_{j ∈ r} u_j · max_{i ∈ h} cos(h_i, r_j) / Σ_{j ∈ r} u_j      F = 2 · P · R / (P + R)
 
-over the vectors that ``layer`` of an encoder gives to the tokens of reply and reference, each
-read by itself. As in the bert-score package, the marks that the model puts around a text have
-the importance u = 0: they are not asked for their match, but can be one. All other tokens have
+over the vectors of the tokens of reply and reference in ``layer`` of an encoder, which reads each
+text by itself. As in the bert-score package, special tokens such as [CLS] have the importance
+u = 0: they are not matched themselves, but other tokens may match them. All other tokens have
 u = 1, or with ``idf=true`` log((N + 1) / (c + 1)), where c of N texts have the token.
 
-``part`` says which of ``p``, ``r`` and ``f`` is the score; ``refs=max`` takes the reference that
-is best by it, so that over several references P of ``part=p`` may belong to another one than F
-of ``part=f``, as in the package. ``--parts`` shows all three.
+``part``: which of ``p``, ``r`` and ``f`` is the score; ``refs=max`` takes the best reference by it,
+so that P of ``part=p`` and F of ``part=f`` may belong to different references, as in the package.
+``--parts`` shows all three.
 
-``rescale=true`` gives (x - b) / (1 - b) for a baseline b: what two random texts reach. It spreads
-the scores, and changes no ranking. N, c and b come from ``calibration=FILE``, which
-``rejoinder train calibration`` makes of your own texts; one that was made with another model or
-layer is refused. (The package ships baselines of its own, without idf; ours are measured with the
-idf that is used.)
+``rescale=true`` gives (x - b) / (1 - b), where the baseline b is the score of random pairs. It
+spreads the scores and changes no ranking. N, c and b come from ``calibration=FILE``, which
+``rejoinder train calibration`` makes from your own texts; a calibration of another model or layer
+is refused. (The package has baselines without idf; ours are measured with the idf that is used.)
 
-Choices: a token whose every cosine is negative is like none, and counts 0 (in the package it does
-if its batch was padded, so nearly always). A blank reply is 0 (the package stops with an error
-there); so is a text all of whose tokens have importance 0. What is longer than the model can read
-is cut, and counted. The corpus value is the mean over items.
+Choices: a token with negative cosines only counts 0 (so does the package if its batch was padded,
+which is nearly always). A blank reply is 0 (the package raises an error); so is a text whose tokens
+all have importance 0. Texts that are longer than the model can read are truncated, and counted. The
+corpus value is the mean over items.
 
 >>> import rejoinder
 >>> round(rejoinder.score_one("bertscore", "It was great!", ["It was great!"]), 4)
@@ -46,6 +45,7 @@ from rejoinder.metrics.embedding.calibration import (
 )
 from rejoinder.metrics.embedding.contextual import EncoderMetric, distinct_texts
 from rejoinder.metrics.embedding.vectors import Codes, Vectors, unit
+from rejoinder.metrics.metric import check_choice
 
 if TYPE_CHECKING:
     from rejoinder.encode.transformer import Encoder
@@ -55,17 +55,17 @@ PARTS = {"p": 0, "r": 1, "f": 2}
 
 @dataclass(frozen=True)
 class PairTokens:
-    """The tokens of some texts, and which of these are compared."""
+    """The tokens of some texts, and the pairs of texts that are compared."""
 
     ids: Codes
     starts: Ints
     vectors: Vectors
-    """[tokens, d] of length 1."""
+    """[tokens, d] unit vectors."""
     reply: Ints
     reference: Ints
 
     def match(self, importance: Floats, weight: Floats) -> tuple[Floats, Floats]:
-        """P and R of each pair, its cosines times its weight."""
+        """Return P and R of each pair, with cosines multiplied by its weight."""
         from rejoinder.kernels.matching import match
 
         return match(
@@ -83,7 +83,7 @@ class PairTokens:
 @dataclass(frozen=True, kw_only=True)
 class BertScore(EncoderMetric):
     name: ClassVar[str] = "bertscore"
-    summary: ClassVar[str] = "tokens in context, each with the nearest of the other text"
+    summary: ClassVar[str] = "greedy matching of contextual token vectors"
 
     layer: int = 6
     part: str = "f"
@@ -93,8 +93,7 @@ class BertScore(EncoderMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.part not in PARTS:
-            raise ValueError(f"part={self.part} is not one of {', '.join(PARTS)}")
+        check_choice("part", self.part, PARTS)
         self.check_layer(self.layer)
         wanted = [key for key in ("idf", "rescale") if getattr(self, key)]
         if wanted and self.calibration is None:
@@ -110,7 +109,7 @@ class BertScore(EncoderMetric):
 
     def _signed(self, key: str) -> str:
         if key == "calibration":
-            # what is in the file decides, not its name
+            # the content of the file, not its name
             return "none" if self.calibration is None else calibration_digest(self.calibration)
         return super()._signed(key)
 
@@ -119,11 +118,11 @@ class BertScore(EncoderMetric):
         return with_f(*self.matches(batch, np.ones(len(batch))))
 
     def matches(self, batch: Batch, weight: Floats) -> tuple[Floats, Floats]:
-        """P and R of each pair, its cosines times its weight."""
+        """Return P and R of each pair, with cosines multiplied by its weight."""
         return self.read(batch).match(self._importance, weight)
 
     def read(self, batch: Batch) -> PairTokens:
-        """The vectors of all tokens of a batch of pairs."""
+        """Return the vectors of all tokens of a batch of pairs."""
         texts, reply, reference = distinct_texts(batch)
         tokens = self.encoder.tokens(texts, layer=self.layer)
         return PairTokens(tokens.ids, tokens.starts, unit(tokens.vectors), reply, reference)
@@ -150,8 +149,8 @@ class BertScore(EncoderMetric):
 
 
 def importance(encoder: Encoder, known: Floats) -> Floats:
-    """How much a token counts, by its number: what is known of it, but nothing for the marks that
-    the model sets around a text. The last entry stands for all higher numbers."""
+    """Return the importance of tokens by their number: ``known``, but 0 for special tokens. The
+    last entry is that of all higher numbers."""
     marks = sorted(encoder.special_ids)
     missing = max([mark + 2 - len(known) for mark in marks], default=0)
     table = np.concatenate([known, np.full(max(missing, 0), known[-1])])
@@ -160,7 +159,7 @@ def importance(encoder: Encoder, known: Floats) -> Floats:
 
 
 def with_f(precision: Floats, recall: Floats) -> Floats:
-    """[n, 4] P, R, F and 1."""
+    """Return [n, 4] P, R, F and 1."""
     both = precision + recall
     score = np.divide(2 * precision * recall, both, out=np.zeros(len(both)), where=both > 0)
     return np.column_stack([precision, recall, score, np.ones(len(both))])

@@ -1,7 +1,7 @@
-"""Make a calibration of a corpus: count its tokens, and score random pairs of its texts.
+"""Make a calibration from a corpus: document frequencies, and scores of random pairs of texts.
 
-Texts stream by: a count is kept for each token, and an even sample of texts for the pairs, so
-that memory does not grow with the corpus.
+Texts are streamed: only a count for each token and a uniform sample of texts are kept, so that
+memory does not grow with the corpus.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from rejoinder.progress import Progress
 if TYPE_CHECKING:
     from rejoinder.encode.transformer import Encoder
 
-AT_ONCE = 4096
-"""How many texts are tokenized at a time."""
-TRIES = 100
-"""How often a text is drawn anew because it equals the one it should be compared with."""
+CHUNK_SIZE = 4096
+"""Number of texts that are tokenized at a time."""
+MAX_TRIES = 100
+"""How often another text is drawn if it equals the one that it is compared with."""
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """What a calibration keeps of all texts that it read."""
+    """Document frequencies and a sample of all texts."""
 
     texts: int
     counts: Ints
-    """By token number, how many texts have the token."""
+    """Number of texts with each token, by token number."""
     sample: list[str]
 
 
@@ -45,18 +45,18 @@ def read_corpus(
     texts: Iterable[str],
     encoder: Encoder,
     *,
-    most: int,
+    max_sample: int,
     seed: int,
     on_read: Callable[[int], None] | None = None,
 ) -> Corpus:
-    """Count the tokens of all texts, and keep at most so many of them.
+    """Count the tokens of all texts, and keep a uniform sample of at most ``max_sample`` texts.
 
-    Blank texts are not there; a text that stands in the corpus twice counts twice.
+    Blank texts are left out; repeated texts count repeatedly.
     """
-    sample = _Sample(most, random.Random(seed))
+    sample = _Sample(max_sample, random.Random(seed))
     counts = np.zeros(0, np.int64)
     for chunk in _chunks(texts):
-        counts = _add(counts, _in_how_many(encoder, chunk))
+        counts = _add(counts, _document_frequencies(encoder, chunk))
         sample.add(chunk)
         if on_read is not None:
             on_read(sample.seen)
@@ -71,7 +71,7 @@ def calibrate(
     seed: int,
     on_progress: Progress | None = None,
 ) -> Calibration:
-    """The average P, R and F of so many random pairs of different texts, without idf and with."""
+    """Measure the mean P, R and F of random pairs of different texts, without and with idf."""
     known = np.ones(1), idf(texts.counts, texts.texts)
     tables = [importance(metric.encoder, each) for each in known]
     sums = [np.zeros(4), np.zeros(4)]
@@ -99,16 +99,16 @@ def calibrate(
 
 
 def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
-    told = (text.strip() for text in texts if text and not text.isspace())
-    while chunk := list(islice(told, AT_ONCE)):
+    present = (text.strip() for text in texts if text and not text.isspace())
+    while chunk := list(islice(present, CHUNK_SIZE)):
         yield chunk
 
 
-def _in_how_many(encoder: Encoder, texts: list[str]) -> Ints:
-    """By token number, how many of the texts have the token."""
+def _document_frequencies(encoder: Encoder, texts: list[str]) -> Ints:
+    """Return the number of texts with each token, by token number."""
     ids, starts = encoder.token_ids(texts)
     owner = np.repeat(np.arange(len(texts)), np.diff(starts))
-    # each token of a text once
+    # count each token of a text once
     distinct = np.unique(np.stack([owner, ids.astype(np.int64)]), axis=1)
     return np.bincount(distinct[1])
 
@@ -121,10 +121,10 @@ def _add(left: Ints, right: Ints) -> Ints:
 
 
 class _Sample:
-    """So many texts of a stream, each with the same chance (reservoir sampling)."""
+    """A uniform sample of a stream of texts (reservoir sampling)."""
 
-    def __init__(self, size: int, chooser: random.Random) -> None:
-        self.size, self.chooser = size, chooser
+    def __init__(self, size: int, rng: random.Random) -> None:
+        self.size, self.rng = size, rng
         self.texts: list[str] = []
         self.seen = 0
 
@@ -133,24 +133,24 @@ class _Sample:
             self.seen += 1
             if len(self.texts) < self.size:
                 self.texts.append(text)
-            elif (place := self.chooser.randrange(self.seen)) < self.size:
+            elif (place := self.rng.randrange(self.seen)) < self.size:
                 self.texts[place] = text
 
 
-def _pairs(texts: list[str], pairs: int, chooser: random.Random) -> Batch:
-    """Items of one random text with another one for its reference."""
+def _pairs(texts: list[str], pairs: int, rng: random.Random) -> Batch:
+    """Return items of a random text with another one as its reference."""
     items = []
     for number in range(pairs):
-        left = chooser.choice(texts) if texts else ""
-        right = next((t for t in _drawn(texts, chooser) if t != left), None)
+        left = rng.choice(texts) if texts else ""
+        right = next((t for t in _drawn(texts, rng) if t != left), None)
         if right is None:
-            raise DataError("a calibration compares different texts; there are not two of them")
+            raise DataError("a calibration needs at least two different texts")
         items.append(Item(id=str(number), response=left, references=[Reference(right)]))
     return Batch.of(items)
 
 
-def _drawn(texts: list[str], chooser: random.Random) -> Iterator[str]:
-    return (chooser.choice(texts) for _ in range(TRIES if texts else 0))
+def _drawn(texts: list[str], rng: random.Random) -> Iterator[str]:
+    return (rng.choice(texts) for _ in range(MAX_TRIES if texts else 0))
 
 
 def _means(total: NDArray[np.float64]) -> tuple[float, float, float]:

@@ -1,7 +1,7 @@
-"""What metrics over an encoder share: the model, its digest in the signature, texts that it cuts.
+"""Base class of metrics over an encoder: the model, its digest in the signature, truncated texts.
 
-A score moves in its sixth decimal with the texts that shared a batch of the network; it is the
-same again when the vectors come from the cache.
+A score may differ in its sixth decimal with the other texts of a network's batch; with vectors from
+the cache it is the same again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderMetric(ItemMetric):
-    """An item metric over the vectors that an encoder gives to texts."""
+    """An item metric over the vectors of an encoder."""
 
     best: ClassVar[float | None] = 1.0
     tolerance: ClassVar[float] = 1e-5
@@ -36,7 +36,7 @@ class EncoderMetric(ItemMetric):
         return open_encoder(self.model)
 
     def check_layer(self, layer: int) -> None:
-        """ValueError unless the model has this layer; 0 are its input embeddings."""
+        """Raise ValueError unless the model has this layer; 0 are its input embeddings."""
         if not 0 <= layer <= self.encoder.layers:
             raise ValueError(
                 f"layer={layer}: {self.model} has the layers 0 to {self.encoder.layers}"
@@ -56,7 +56,7 @@ class EncoderMetric(ItemMetric):
 
 
 def distinct_texts(batch: Batch) -> tuple[list[str], Ints, Ints]:
-    """The texts of a batch of pairs, each once, and where replies and references stand there."""
+    """Return the distinct texts of a batch of pairs, and where replies and references are."""
     numbers, place = np.unique(np.concatenate([batch.reply, batch.reference]), return_inverse=True)
     texts = [batch.table.texts[i].strip() for i in numbers.tolist()]
     return texts, place[: len(batch)], place[len(batch) :]

@@ -1,13 +1,13 @@
-"""``vector-extrema``: the cosine of the most extreme values of word vectors (Forgues et al. 2014).
+"""``vector-extrema``: cosine of the most extreme values of word vectors (Forgues et al. 2014).
 
     e(t)_d = max_w e(w)_d   if max_w e(w)_d ≥ |min_w e(w)_d|,   else min_w e(w)_d
 
-in each dimension d, over the words w of the text t. Common words lie near zero in most
-dimensions, and so a text is described by its uncommon ones.
+in each dimension d, over the words w of the text t. Common words are near zero in most dimensions,
+so that a text is described by its uncommon ones.
 
 Choices: equally large extremes of both signs count as the positive one, as in the programs of
 Liu et al. 2016 and in nlg-eval. Words are looked up as for ``embedding-average``: those without
-a vector are left out, and a reply that has no others is unscored.
+a vector are left out, and a reply without others is unscored.
 """
 
 from __future__ import annotations

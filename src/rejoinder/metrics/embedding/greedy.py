@@ -3,9 +3,9 @@
     G(a, b) = 1 / |a| · Σ_{v ∈ a} max_{w ∈ b} cos(e(v), e(w))
     score   = (G(h, r) + G(r, h)) / 2
 
-Choices: every word counts, as often as it stands there. Words are looked up as for
-``embedding-average``: those without a vector are left out of both sides, and a reply that has
-no others is unscored. ``--parts`` shows both directions. (The program of Liu et al. 2016 takes
+Choices: every occurrence of a word counts. Words are looked up as for ``embedding-average``: those
+without a vector are left out of both texts, and a reply without others is unscored. ``--parts``
+shows both directions. (The program of Liu et al. 2016 takes
 dot products of vectors as they are, and 0 where every cosine is negative.)
 """
 

@@ -1,14 +1,14 @@
-"""``vector-pool``: the cosine of the largest and smallest values of word vectors (RUBER, § 3.1).
+"""``vector-pool``: cosine of the largest and smallest values of word vectors (RUBER, § 3.1).
 
     v(t) = [max_w e(w); min_w e(w)]      score = cos(v(h), v(r))
 
-Tao et al. 2018 compare a reply with the reference (RUBER's referenced scorer), and, to show that
-replies resemble what they answer, with the query: ``against=query`` takes the last turn of the
-context in place of the references. An item without context is then unscored.
+Tao et al. 2018 compare a reply with the reference (RUBER's referenced scorer), and with the query,
+to show that replies resemble it: ``against=query`` takes the last turn of the context in place of
+the references. An item without context is then unscored.
 
-Choices: the paper's score is the cosine itself; it is normalised to [0, 1] over a set of items
-only when it is blended with another. Words are looked up as for ``embedding-average``: those
-without a vector are left out, and a reply that has no others is unscored.
+Choices: the score is the cosine itself; it is normalised to [0, 1] only when it is blended
+(``ruber``). Words are looked up as for ``embedding-average``: those without a vector are left out,
+and a reply without others is unscored.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.metrics.embedding.static import UNKNOWN_REFERENCES, PooledMetric
 from rejoinder.metrics.embedding.vectors import Codes, Vectors
+from rejoinder.metrics.metric import check_choice
 from rejoinder.metrics.reasons import NO_CONTEXT, Reasons
 
 AGAINST = ("reference", "query")
@@ -36,10 +37,9 @@ class VectorPool(PooledMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.against not in AGAINST:
-            raise ValueError(f"against={self.against} is not one of {', '.join(AGAINST)}")
+        check_choice("against", self.against, AGAINST)
         if self._of_query:
-            # what a metric needs is its class's word; this one's depends on a parameter
+            # a class attribute elsewhere; here it depends on a parameter
             object.__setattr__(self, "needs", frozenset({"context"}))
 
     @property

@@ -1,13 +1,13 @@
-"""``sentence-cosine``: the cosine of two sentence vectors of an encoder.
+"""``sentence-cosine``: cosine of two sentence vectors of an encoder.
 
     score = cos(s(h), s(r))
 
 where s(t) is the mean of the vectors of the tokens of t (``pool=mean``), or the vector of the
-first token (``pool=cls``), in ``layer``; the last one, if none is given. Use what the model was
-trained with. Skip-Thought and GenSen have this place in Gupta et al. 2019.
+first token (``pool=cls``), in ``layer``; by default the last one. Use the pooling of the model's
+training. Gupta et al. 2019 use Skip-Thought and GenSen in this way.
 
-Choices: a blank reply is 0. What is longer than the model can read is cut, and counted. The
-corpus value is the mean over items.
+Choices: a blank reply is 0. Texts that are longer than the model can read are truncated, and
+counted. The corpus value is the mean over items.
 
 >>> import rejoinder
 >>> known = ["What a lovely cat!"], ["The meeting is on Monday."]
@@ -25,6 +25,7 @@ import numpy as np
 
 from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.metrics.embedding.contextual import EncoderMetric, distinct_texts
+from rejoinder.metrics.metric import check_choice
 
 POOLS = ("mean", "cls")
 
@@ -39,8 +40,7 @@ class SentenceCosine(EncoderMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.pool not in POOLS:
-            raise ValueError(f"pool={self.pool} is not one of {', '.join(POOLS)}")
+        check_choice("pool", self.pool, POOLS)
         if self.layer is not None:
             self.check_layer(self.layer)
 

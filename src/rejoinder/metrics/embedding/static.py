@@ -1,8 +1,7 @@
-"""What metrics over word vectors share: which words have one, and what happens where none has.
+"""Base classes of metrics over word vectors, and how they treat words without a vector.
 
-A word without a vector says nothing about the meaning, and is left out. A reply none of whose
-words has a vector is unscored: nobody knows whether it is good. Only a blank reply is 0, as it
-is for every metric. A reference none of whose words has a vector is not there.
+Words without a vector are left out. A reply of such words only is unscored, a reference of such
+words only is left out. A blank reply is 0, as for every metric.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ UNKNOWN_REFERENCES = "no word of any reference has a vector"
 
 
 def unknown(reasons: Reasons, batch: Batch, known: NDArray[np.bool_]) -> Reasons:
-    """Reasons, and those of items whose reply or references have no vector; ``known`` [texts of
-    the table] says which have one. A blank reply has nothing to be known."""
+    """Add the reasons of items whose reply or references have no vector; ``known`` [texts of the
+    table] says which texts have one. Blank replies need none."""
     free = np.array([reason is None for reason in reasons], dtype=bool)
     there = np.concatenate([np.zeros(1, np.int64), np.cumsum(known[batch.reference])])
     reasons[free & (np.diff(there[batch.first]) == 0)] = UNKNOWN_REFERENCES
@@ -41,14 +40,14 @@ def unknown(reasons: Reasons, batch: Batch, known: NDArray[np.bool_]) -> Reasons
 
 @dataclass(frozen=True)
 class KnownWords:
-    """The words of all texts of a table that have a vector, end to end."""
+    """The words of all texts of a table that have a vector, concatenated."""
 
     ids: Codes
     starts: Ints
     vectors: Vectors
     """[words, d]: the vector of the word numbered i is ``vectors[i]``."""
     share: Floats
-    """[texts] how many of the words are known, from 0 to 1; 1 for a text without words."""
+    """[texts] share of the words that have a vector; 1 for a text without words."""
 
     @classmethod
     def of(cls, tokens: Tokens, table: WordVectors) -> KnownWords:
@@ -62,16 +61,16 @@ class KnownWords:
 
     @property
     def counts(self) -> Ints:
-        """[texts] how many known words each text has."""
+        """[texts] number of words with a vector."""
         return np.diff(self.starts)
 
     @cached_property
     def directions(self) -> Vectors:
-        """The vectors at length 1."""
+        """The vectors, normalised to length 1."""
         return unit(self.vectors)
 
     def take(self, texts: Ints) -> tuple[Codes, Ints]:
-        """The words of these texts alone, end to end, and where each text begins and ends."""
+        """Return the words of these texts, concatenated, and where each text begins and ends."""
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts[texts])])
         shift = np.repeat(self.starts[texts] - starts[:-1], self.counts[texts])
         return self.ids[shift + np.arange(starts[-1])], starts
@@ -79,7 +78,7 @@ class KnownWords:
 
 @dataclass(frozen=True, kw_only=True)
 class StaticMetric(OverlapMetric):
-    """A similarity of the words of a reply with those of one reference."""
+    """A similarity of the words of a reply to those of one reference."""
 
     max_characters: ClassVar[int | None] = 2**18
 
@@ -106,7 +105,7 @@ class StaticMetric(OverlapMetric):
         return {} if known is None else {f"the word vectors {self.word_vectors.name}": known}
 
     def known(self, batch: Batch) -> KnownWords:
-        """The known words of the batch's texts, looked up once for all metrics that ask."""
+        """Return the words of the batch that have a vector, looked up once for all metrics."""
         return batch.table.cached(
             (KnownWords, self.tokenizer, self.lower, self.word_vectors.digest),
             lambda: KnownWords.of(self.tokens(batch), self.word_vectors),
@@ -116,14 +115,14 @@ class StaticMetric(OverlapMetric):
         return unknown(super().reasons(batch), batch, self.known(batch).counts > 0)
 
     def _readable(self, batch: Batch) -> NDArray[np.bool_]:
-        """[m] which references have a word with a vector."""
+        """Return [m] which references have a word with a vector."""
         return np.asarray(self.known(batch).counts[batch.reference] > 0)
 
     def rows(self, batch: Batch) -> Floats:
         return super().rows(batch.keep_references(self._readable(batch)))
 
     def stats(self, batch: Batch) -> Floats:
-        """The similarity, known shares of reply and reference, 1, and what else compare gives."""
+        """The similarity, shares of known words of reply and reference, 1, and the parts."""
         known = self.known(batch)
         there = known.counts[batch.reply] > 0
         compared = self.compare(known, batch.reply[there], batch.reference[there])
@@ -139,7 +138,7 @@ class StaticMetric(OverlapMetric):
 
     @abstractmethod
     def compare(self, known: KnownWords, reply: Ints, reference: Ints) -> Floats:
-        """[n, 1 + more] the similarity of each reply with its reference, and its parts."""
+        """Return [n, 1 + parts] the similarity of each reply to its reference, and its parts."""
 
     def finish(self, rows: Floats) -> Floats:
         with np.errstate(invalid="ignore"):
@@ -153,7 +152,7 @@ class StaticMetric(OverlapMetric):
 
 @dataclass(frozen=True, kw_only=True)
 class PooledMetric(StaticMetric):
-    """The cosine of two texts, each made one vector."""
+    """The cosine of two texts, each pooled into one vector."""
 
     def compare(self, known: KnownWords, reply: Ints, reference: Ints) -> Floats:
         texts, place = np.unique(np.concatenate([reply, reference]), return_inverse=True)
@@ -162,5 +161,5 @@ class PooledMetric(StaticMetric):
 
     @abstractmethod
     def pool(self, vectors: Vectors, ids: Codes, starts: Ints) -> Vectors:
-        """[texts, …] one vector for each text; text i has the words ids[starts[i]:starts[i + 1]],
+        """Return [texts, …] one vector per text; text i has the words ids[starts[i]:starts[i + 1]],
         and word j the vector vectors[j]."""

@@ -1,4 +1,4 @@
-"""What the embedding metrics do with vectors: length 1, and the cosine."""
+"""Unit vectors and cosines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Codes = NDArray[np.int32]
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """Rows of length 1; a row of zeros has no direction and stays."""
+    """Return the rows normalised to length 1; rows of zeros stay."""
     length = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
     length[length == 0] = 1.0
     return np.asarray(vectors / length[:, None].astype(np.float32))
 
 
 def cosines(vectors: Vectors, left: Ints, right: Ints) -> Floats:
-    """The cosine of rows ``left`` with rows ``right``; 0 where one has no direction."""
+    """Return the cosine of rows ``left`` with rows ``right``; 0 if one is zero."""
     rows = unit(vectors)
     return np.asarray(np.einsum("nd,nd->n", rows[left], rows[right], dtype=np.float64))

@@ -4,7 +4,7 @@
     p_n  = Σ_g max_j min(#g(h), #g(r_j)) / Σ_g #g(h)
     BP   = 1 if |h| > ρ, else exp(1 - ρ / |h|)
 
-At the level of one short reply most of this is choice, so the choices are parameters:
+For single short replies, many details matter, and are parameters:
 
 ``smooth``: what a precision of zero becomes. ``none``: the score is 0. ``epsilon``: its
 numerator becomes ``smooth_value`` (0.1; NLTK's method 1, used by Gupta et al. 2019).
@@ -16,8 +16,8 @@ is 0 in every case.
 ``bp``: ρ is the length of the reference that is ``closest`` to the reply in length (the
 shorter one on a tie), of the ``shortest``, or the ``average``; ``none`` leaves BP out.
 
-``short``: a reply shorter than N has no n-grams of that order. ``one`` counts none found of
-one (NLTK, hence the papers), ``skip`` leaves the order out (sacrebleu's effective order),
+``short``: a reply shorter than N has no n-grams of that order. ``one`` counts 0 of 1 (NLTK,
+hence the papers), ``skip`` leaves the order out (sacrebleu's effective order),
 ``zero`` makes the score 0 (sacrebleu without it).
 
 >>> import rejoinder
@@ -34,7 +34,7 @@ from typing import ClassVar
 import numpy as np
 
 from rejoinder.metrics.batch import Batch, Floats, Ints
-from rejoinder.metrics.metric import OverlapMetric, check_range
+from rejoinder.metrics.metric import OverlapMetric, check_choice, check_range
 from rejoinder.spec import Spec
 
 SMOOTHING = {"none": 0.0, "epsilon": 0.1, "add-k": 1.0, "nist": 2.0}
@@ -58,9 +58,8 @@ class Bleu(OverlapMetric):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_range("n", self.n, 1, 16)
-        for key, known in (("smooth", (*SMOOTHING,)), ("bp", PENALTIES), ("short", SHORT)):
-            if getattr(self, key) not in known:
-                raise ValueError(f"{key}={getattr(self, key)} is not one of {', '.join(known)}")
+        for key, choices in (("smooth", (*SMOOTHING,)), ("bp", PENALTIES), ("short", SHORT)):
+            check_choice(key, getattr(self, key), choices)
         if self.smooth == "nist":  # below 1, a zero would count more than a match
             check_range("smooth_value", self._amount, 1, 1000)
         elif self.smooth_value is not None:
@@ -82,11 +81,11 @@ class Bleu(OverlapMetric):
         return SMOOTHING[self.smooth] if self.smooth_value is None else self.smooth_value
 
     def weights(self, batch: Batch) -> Floats:
-        """BLEU takes every reference alike; bad ones are not in the batch."""
+        """Return [m] the weights of references: 1, since bad ones are not in the batch."""
         return np.ones_like(batch.weight)
 
-    def most(self, batch: Batch) -> Floats:
-        """[n] what an n-gram of each reply could earn at the most."""
+    def max_gain(self, batch: Batch) -> Floats:
+        """Return [n] the most that an n-gram of each reply can count."""
         return np.ones(len(batch))
 
     def stats(self, batch: Batch) -> Floats:
@@ -106,19 +105,19 @@ class Bleu(OverlapMetric):
             self.n,
         )
         lengths = tokens.lengths[batch.reply]
-        fewest = 1 if self.short == "one" else 0
-        totals = np.maximum(lengths[:, None] - np.arange(self.n), fewest)
-        most = self.most(batch)
+        min_total = 1 if self.short == "one" else 0
+        totals = np.maximum(lengths[:, None] - np.arange(self.n), min_total)
+        gain = self.max_gain(batch)
         expected = self._expected_length(lengths, tokens.lengths[batch.reference], batch)
         return np.column_stack(
-            [matches, totals * most[:, None], lengths, expected, most, np.ones(len(batch))]
+            [matches, totals * gain[:, None], lengths, expected, gain, np.ones(len(batch))]
         )
 
     def _expected_length(self, reply: Ints, reference: Ints, batch: Batch) -> Ints | Floats:
         starts = batch.first[:-1]
         match self.bp:
             case "closest":
-                # the distance decides, then the length: one number that orders by both
+                # one number that orders by the distance, then by the length
                 gap = np.abs(reference - np.repeat(reply, batch.counts))
                 scale = int(reference.max(initial=0)) + 1
                 return np.asarray(np.minimum.reduceat(gap * scale + reference, starts) % scale)
@@ -170,7 +169,7 @@ class Bleu(OverlapMetric):
 
 
 def _rounded_once(terms: Floats) -> Floats:
-    """The sum over the last axis with one rounding only (Neumaier), as ``math.fsum`` gives it.
+    """Return the sum over the last axis, rounded once (Neumaier), like ``math.fsum``.
 
     Rank correlations depend on which scores are equal to the last bit; published ones were
     computed with exactly rounded sums.

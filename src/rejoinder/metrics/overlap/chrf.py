@@ -7,11 +7,11 @@ the word n-grams of orders 1 … ``words``; β = 2 weighs recall twice as much a
 
 Choices, all as in sacrebleu with its defaults, so that the values agree (there times 100):
 
-- White space is no character. Words stand between white space, and lose one ASCII punctuation
-  mark at the end, or else at the beginning, which becomes a word of its own.
-- An order counts if both texts have n-grams of it, so short texts are not punished for it.
+- White space is not a character. Words are separated by white space, and one ASCII punctuation
+  mark at their end, or else at their beginning, becomes a word of its own.
+- An order counts only if both texts have n-grams of it, so that short texts lose nothing.
 - The corpus value is that of the summed counts; of several references the best one counts
-  (``refs=max``). Nothing in common is 0.
+  (``refs=max``). Texts without common n-grams score 0.
 
 >>> import rejoinder
 >>> round(rejoinder.score_one("chrf(n=2)", "cat", ["cats"]), 4)
@@ -82,15 +82,15 @@ class Chrf(ItemMetric):
 
         def average(totals: Floats) -> Floats:
             shares = np.divide(matches, totals, out=np.zeros(matches.shape), where=used)
-            # order by order: a sum in another sequence rounds differently, and could prefer
-            # another one of two equally good references than sacrebleu does
+            # order by order, as in sacrebleu: another sequence rounds differently, and could
+            # prefer another one of two equally good references
             return np.asarray(np.add.accumulate(shares, axis=-1)[..., -1] / many)
 
         return average(own), average(expected)
 
 
 def _counts(tokens: Tokens, batch: Batch, order: int) -> Floats:
-    """[n, 3, order] matches, n-grams of the reply and of the reference."""
+    """Return [n, 3, order] matches, n-grams of the reply and of the reference."""
     from rejoinder.kernels.ngrams import overlap
 
     matches = overlap(

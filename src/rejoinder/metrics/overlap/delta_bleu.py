@@ -1,22 +1,22 @@
-"""``delta-bleu``: BLEU over references that are known to be better or worse (Galley et al. 2015).
+"""``delta-bleu``: BLEU over references with weights, good and bad ones (Galley et al. 2015).
 
     p_n = Σ_g max_{j: g ∈ r_j} w_j · min(#g(h), #g(r_j))  /  Σ_g max_j w_j · #g(h)
 
 with a weight w_j in [-1, 1] for each reference; an unweighted reference counts 1, and with
 unit weights the metric is BLEU. υBLEU (Tsuta et al. 2020) is this metric over references that
-were retrieved and rated by an evaluator: the weights travel inside the references.
+were retrieved and rated by an evaluator; weights are part of the references.
 
 Choices that the papers leave open:
 
-- An n-gram that stands in bad references only adds a negative amount. Where the sum of an
-  order is not above zero, its precision is zero, and ``smooth`` applies as in BLEU.
+- An n-gram that occurs only in bad references adds a negative amount. If the sum of an order is
+  not above zero, its precision is zero, and ``smooth`` applies as in BLEU.
 - Smoothing is scaled by max_j w_j, so that an unmatched order costs what it costs in BLEU;
   unscaled, light weights would make it larger than 1.
 - An item none of whose references has a weight above zero has no positive denominator: it is
   unscored, not zero.
 - ρ of the brevity penalty is taken over all references, as in BLEU.
-- Under ``refs=max``, ``mean``, ``top(k)`` and ``soft(b)`` each reference stands alone, and its
-  weight would cancel out: there it scales the score, w_j · BLEU(h, r_j).
+- With ``refs=max``, ``mean``, ``top(k)`` and ``soft(b)`` each reference is used alone, and its
+  weight would cancel out; there it scales the score, w_j · BLEU(h, r_j).
 
 >>> import rejoinder
 >>> good, bad = {"text": "the cat sat", "weight": 0.8}, {"text": "a dog ran", "weight": -0.5}
@@ -50,15 +50,15 @@ class DeltaBleu(Bleu):
 
     @property
     def _together(self) -> bool:
-        """All references are read at once; otherwise each stands alone, scaled by its weight."""
+        """Whether all references are read at once, not each alone and scaled by its weight."""
         return self.pooling.kind == "all"
 
     def weights(self, batch: Batch) -> Floats:
         return batch.weight if self._together else super().weights(batch)
 
-    def most(self, batch: Batch) -> Floats:
+    def max_gain(self, batch: Batch) -> Floats:
         if not self._together:
-            return super().most(batch)
+            return super().max_gain(batch)
         return np.maximum.reduceat(batch.weight, batch.first[:-1])
 
     def stats(self, batch: Batch) -> Floats:

@@ -1,11 +1,11 @@
-"""``meteor``: matched words, also by stem or meaning, in as few pieces as possible.
+"""``meteor``: F score of aligned words, stems and synonyms, with a penalty for fragmentation.
 
     P = m / |h|      R = m / |r|      F = P · R / (α · P + (1 - α) · R)
     METEOR = (1 - γ · (chunks / m)^β) · F
 
-m words of the reply are aligned with words of the reference, and form chunks: runs that stand
-side by side in both texts (Banerjee and Lavie 2005; the parameters are those of Lavie and
-Agarwal 2007).
+m words of the reply are aligned with words of the reference, and form chunks: runs of words that
+are adjacent in both texts (Banerjee and Lavie 2005; the parameters are those of Lavie and Agarwal
+2007).
 
 Choices:
 
@@ -13,9 +13,9 @@ Choices:
   with the same stem, then synonyms. METEOR's own program searches for the alignment with the
   fewest chunks, and weighs the stages differently.
 - ``stem`` is a Snowball algorithm (``porter``, ``english``, ``german``, …) or ``none``. It
-  expects lower case, so ``lower`` is true here unless you say otherwise, as in NLTK.
+  expects lower case, so ``lower`` is true by default, as in NLTK.
 - ``synonyms=wordnet`` needs NLTK and its WordNet (English); ``none`` leaves the stage out. As
-  in NLTK, it looks up stems, not words, so a stem that is no word itself has no synonyms; with
+  in NLTK, it looks up stems, not words, so a stem that is not a word itself has no synonyms; with
   ``stem=none`` it looks up the words.
 - ``perfect``: one chunk that covers both texts is not penalised, as in METEOR 1.5; a reply that
   equals its reference scores 1. NLTK has no such rule, and gives it less: ``perfect=false``.
@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import MissingExtra
 from rejoinder.metrics.batch import Batch, Floats, Ints
-from rejoinder.metrics.metric import OverlapMetric, check_range
+from rejoinder.metrics.metric import OverlapMetric, check_choice, check_range
 from rejoinder.spec import did_you_mean
 
 SYNONYMS = ("none", "wordnet")
@@ -67,8 +67,7 @@ class Meteor(OverlapMetric):
         check_range("alpha", self.alpha, 0, 1)
         check_range("gamma", self.gamma, 0, 1)
         check_range("beta", self.beta, 0)
-        if self.synonyms not in SYNONYMS:
-            raise ValueError(f"synonyms={self.synonyms} is not one of {', '.join(SYNONYMS)}")
+        check_choice("synonyms", self.synonyms, SYNONYMS)
         if self.stem != "none":
             _stemmer(self.stem)
         if self.synonyms == "wordnet":
@@ -82,7 +81,7 @@ class Meteor(OverlapMetric):
         return super()._signed(key)
 
     def stats(self, batch: Batch) -> Floats:
-        """Matches, length of the reply, length of the reference, chunks to be penalised."""
+        """Matches, length of the reply, length of the reference, and penalised chunks."""
         from rejoinder.kernels.meteor import align
 
         tokens = self.tokens(batch)
@@ -104,7 +103,7 @@ class Meteor(OverlapMetric):
         return np.column_stack([matches, length, expected, chunks]).astype(np.float64)
 
     def _stems(self, words: list[str]) -> tuple[NDArray[np.int32], list[str]]:
-        """The number of each word's stem, and the stems."""
+        """Return the number of each word's stem, and the stems."""
         if self.stem == "none":
             return np.arange(len(words), dtype=np.int32), words
         number: dict[str, int] = {}
@@ -113,7 +112,7 @@ class Meteor(OverlapMetric):
         return np.array(found, np.int32), list(number)
 
     def _thesaurus(self, stems: list[str]) -> tuple[Ints, Ints]:
-        """The synonyms of each stem that occur in the batch, end to end."""
+        """Return the synonyms of each stem that occur in the batch, concatenated."""
         if self.synonyms == "none":
             return np.zeros(1, np.int64), np.zeros(0, np.int64)
         number = {stem: i for i, stem in enumerate(stems)}
@@ -139,7 +138,7 @@ class Meteor(OverlapMetric):
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
-    """Of nothing, nothing can be matched."""
+    """Return part / whole; 0 if whole is 0."""
     return np.asarray(np.divide(part, whole, out=np.zeros(np.shape(part)), where=whole > 0))
 
 
@@ -149,7 +148,7 @@ def _stemmer(algorithm: str) -> Any:
 
     known = snowballstemmer.algorithms()
     if algorithm not in known:
-        raise ValueError(f"stem={algorithm} is no stemmer: {did_you_mean(algorithm, known)}")
+        raise ValueError(f"stem={algorithm} is not a stemmer: {did_you_mean(algorithm, known)}")
     return snowballstemmer.stemmer(algorithm)
 
 
@@ -160,7 +159,7 @@ def _stem(algorithm: str, word: str) -> str:
 
 
 def _wordnet() -> Any:
-    """NLTK's reader of WordNet, if both are here."""
+    """Return NLTK's reader of WordNet; MissingExtra unless both are installed."""
     try:
         from nltk.corpus import wordnet
 
@@ -175,6 +174,6 @@ def _wordnet() -> Any:
 
 @lru_cache(maxsize=1 << 17)
 def _synonyms(word: str) -> frozenset[str]:
-    """The one-word lemmas of all meanings of a word, and the word itself."""
+    """Return the one-word lemmas of all senses of a word, and the word itself."""
     lemmas = (lemma.name() for sense in _wordnet().synsets(word) for lemma in sense.lemmas())
     return frozenset(name for name in lemmas if "_" not in name) | {word}

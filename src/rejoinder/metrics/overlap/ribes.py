@@ -1,11 +1,11 @@
-"""``ribes``: are the shared words in the same order? (Isozaki et al. 2010)
+"""``ribes``: rank correlation of the order of shared words (Isozaki et al. 2010).
 
     RIBES = NKT · P^α · BP^β
     NKT = share of the pairs of aligned words that keep the reference's order: (τ + 1) / 2
     P   = aligned words / |h|          BP = min(1, exp(1 - |r| / |h|))
 
-A word of the reply is aligned with the same word of the reference where each stands once;
-otherwise by the smallest context, to its right or to its left, that stands once in both texts.
+A word of the reply is aligned with the same word of the reference if it occurs once in both;
+otherwise by the smallest context, to its right or to its left, that occurs once in both texts.
 α = 0.25 and β = 0.10 are the values of the authors' program, RIBES.py.
 
 Choices, which NLTK and RIBES.py 1.03.1 make differently in places:
@@ -14,8 +14,8 @@ Choices, which NLTK and RIBES.py 1.03.1 make differently in places:
   other way round).
 - The context to the left may reach back to the first word (RIBES.py; NLTK stops one short of
   it in the second half of a reply).
-- Fewer than two aligned words have no order: 0. But where the reference is one single word
-  and the reply contains it, NKT is 1 (RIBES.py; NLTK 0).
+- Fewer than two aligned words have no order: 0. But if the reference is a single word that the
+  reply contains, NKT is 1 (RIBES.py; NLTK 0).
 - ``perfect``: a reply that equals its reference scores 1, though the words inside a repetition
   ("no no no") cannot be aligned; without this rule both programs give it less than 1.
 

@@ -1,11 +1,11 @@
-"""``rouge-l``: the longest common subsequence with a reference (Lin 2004).
+"""``rouge-l``: F score of the longest common subsequence with a reference (Lin 2004).
 
     P = LCS(h, r) / |h|      R = LCS(h, r) / |r|
     F = (1 + β²) · P · R / (R + β² · P)
 
-A common subsequence keeps the order of the words, but other words may stand in between.
+The words of a common subsequence have the same order in both texts, with or without others between.
 
-Choices: β = 1, as the rouge-score package has it (a larger β favours recall). A reply without
+Choices: β = 1, as in the rouge-score package (a larger β favours recall). A reply without
 tokens, or nothing in common, is 0. Over several items ROUGE is reported as the mean of their
 scores, so that is the corpus value. The rouge-score package drops everything but a-z and 0-9
 before it compares, and so gives two identical Japanese texts 0; here ``tok`` and ``lower``
@@ -42,12 +42,12 @@ class RougeL(OverlapMetric):
         check_range("beta", self.beta, 0, above=True)
 
     def stats(self, batch: Batch) -> Floats:
-        """Precision, recall, F, and 1: averages over items are all that ROUGE reports."""
+        """F, precision, recall, and 1: ROUGE is averaged over items."""
         from rejoinder.kernels.alignment import lcs
 
         tokens = self.tokens(batch)
         common = lcs(tokens.ids, tokens.starts, batch.reply, batch.reference)
-        # nothing in common with an empty side either, so the divisor does not matter there
+        # an empty text has nothing in common, so the divisor does not matter
         precision = common / np.maximum(tokens.lengths[batch.reply], 1)
         recall = common / np.maximum(tokens.lengths[batch.reference], 1)
         square = self.beta**2

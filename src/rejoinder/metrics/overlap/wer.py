@@ -1,4 +1,4 @@
-"""``wer``: word error rate, turned round into a similarity.
+"""``wer``: word error rate, as a similarity.
 
     NL = D(h, r) / max(|h|, |r|)       1 - NL in [0, 1], or 1 - 2 · NL in [-1, 1]
 
@@ -8,9 +8,9 @@ reply that shares nothing with a good reference counts against it.
 
 Choices: ``norm=longer`` divides by the longer of the two texts, which keeps NL within [0, 1].
 ``norm=reference`` is the classical word error rate, edits per word of the reference; that can
-exceed 1, and is cut off there, so that the similarity keeps its range. Over several items,
-edits and lengths are added up before they are divided (and only then cut off), as word error
-rates are reported. An empty reply is all error.
+exceed 1, where it is cut, so that the similarity keeps its range. Over several items, edits and
+lengths are added up before they are divided (and only then cut), as word error rates are
+reported. An empty reply has an error rate of 1.
 
 >>> import rejoinder
 >>> rejoinder.score_one("wer(tok=whitespace)", "i see a dog", ["i saw a big dog"])
@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 
 from rejoinder.metrics.batch import Batch, Floats
-from rejoinder.metrics.metric import OverlapMetric
+from rejoinder.metrics.metric import OverlapMetric, check_choice
 
 NORMS = ("longer", "reference")
 
@@ -42,11 +42,10 @@ class Wer(OverlapMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.norm not in NORMS:
-            raise ValueError(f"norm={self.norm} is not one of {', '.join(NORMS)}")
+        check_choice("norm", self.norm, NORMS)
 
     def stats(self, batch: Batch) -> Floats:
-        """Edits, and the length that they are set against."""
+        """Edits, and the length that they are divided by."""
         from rejoinder.kernels.alignment import levenshtein
 
         tokens = self.tokens(batch)

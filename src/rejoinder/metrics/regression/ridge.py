@@ -1,8 +1,8 @@
-"""A ridge regression over rows in groups, and what it would say of a group that it never saw.
+"""Ridge regression over groups of rows, with exact predictions that leave a group out.
 
-Rows are standardised. Their products by twos are features, too, with a stronger penalty: a set of
+Rows are standardised. Products of two features are features, too, with a stronger penalty: a set of
 ten contexts hardly uses them, one of a thousand does. (Both penalties were chosen on DailyDialog++
-dev, with sets of 5 to 1,000 contexts.) Leaving a group out takes no new fit: with G the inverse of
+dev, with sets of 5 to 1,000 contexts.) Leaving a group out needs no new fit: with G the inverse of
 the penalised products of all features, and Z those of the group,
 
     w_without = w - G Z' (I - Z G Z')⁻¹ (y - Z w)
@@ -23,34 +23,34 @@ BLOCK = 4096
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers of any size → mean 0, spread 1; what is always the same becomes 0."""
+    """Standardises columns to mean 0 and standard deviation 1; constant columns become 0."""
 
     mean: Floats
-    spread: Floats
+    deviation: Floats
 
     @classmethod
     def of(cls, rows: Floats) -> Scale:
-        spread = rows.std(axis=0)
+        deviation = rows.std(axis=0)
         mean = rows.mean(axis=0)
-        return cls(mean, np.where(spread > 1e-12 * (1 + np.abs(mean)), spread, np.inf))
+        return cls(mean, np.where(deviation > 1e-12 * (1 + np.abs(mean)), deviation, np.inf))
 
     def __call__(self, rows: Floats) -> Floats:
-        return np.asarray((rows - self.mean) / self.spread)
+        return np.asarray((rows - self.mean) / self.deviation)
 
 
 @dataclass(frozen=True)
 class Features:
-    """Raw rows, with NaN where something is missing → what the regression reads."""
+    """Turns raw rows, with NaN for missing values, into features."""
 
     lowest: Floats
-    """Stands for what is missing: there is nothing near."""
+    """Replaces missing values: nothing is similar."""
     plain: Scale
     products: Scale
 
     @classmethod
     def of(cls, rows: Floats) -> Features:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a column of nothing but NaN
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column of NaN only
             lowest = np.nan_to_num(np.nanmin(rows, axis=0))
         filled = np.where(np.isnan(rows), lowest, rows)
         plain = Scale.of(filled)
@@ -62,7 +62,7 @@ class Features:
 
     def penalty(self) -> Floats:
         linear = np.full(len(self.plain.mean), PENALTY)
-        # the last feature is the constant, which is free
+        # the last feature is the constant, without a penalty
         return np.concatenate([linear, np.full(len(self.products.mean), PENALTY_OF_PRODUCTS), [0]])
 
 
@@ -73,12 +73,12 @@ def _products(rows: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Ridge:
-    """What was learnt from all rows, and the rows themselves, by group."""
+    """The fitted weights, and the rows by group."""
 
     rows: Floats
     target: Floats
     first: Ints
-    """[g + 1] group i owns the rows ``first[i]:first[i + 1]``."""
+    """[g + 1] the rows of group i are ``first[i]:first[i + 1]``."""
     features: Features
     inverse: Floats
     weights: Floats
@@ -96,7 +96,7 @@ class Ridge:
         return cls(rows, target, first, features, inverse, inverse @ product)
 
     def without(self, group: int, asked: Floats) -> Floats:
-        """What all groups but this one say of the rows ``asked``; NaN if there is no other."""
+        """Predict the rows ``asked`` from all groups but this one; NaN if there is no other."""
         part = slice(self.first[group], self.first[group + 1])
         size = self.first[group + 1] - self.first[group]
         if size == len(self.rows):
@@ -104,7 +104,7 @@ class Ridge:
         weights = self.weights
         if size:
             own = self.features(self.rows[part])
-            reach = self.inverse @ own.T
-            missed = self.target[part] - own @ weights
-            weights = weights - reach @ np.linalg.solve(np.eye(size) - own @ reach, missed)
+            gain = self.inverse @ own.T
+            residual = self.target[part] - own @ weights
+            weights = weights - gain @ np.linalg.solve(np.eye(size) - own @ gain, residual)
         return np.asarray(self.features(asked) @ weights)

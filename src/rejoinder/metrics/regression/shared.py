@@ -1,16 +1,16 @@
-"""What contexts with few references learn from one another.
+"""The regression that contexts with few references share.
 
-Similarities to the references of one context are no features of another. These mean the same
-everywhere: how near a text is to the good references of its context (a weight above 0) and to the
-bad ones, each as the highest similarity, the mean of the three highest, and the mean; and what the
-regression of its own context says of it, however little that has to learn from. One regression
-learns from all references of all other contexts, each judged by its neighbours, how
-the scores of people follow from that.
+Similarities to the references of one context are no features in another. These mean the same in all
+contexts: the similarity of a text to the good references of its context (a weight above 0) and to
+the bad ones, each as the highest, the mean of the three highest, and the mean; and the prediction
+of the regression of its own context, however few references that has. One regression learns from
+all references of all other contexts how human scores follow from these features; each reference is
+compared with the others of its context.
 
-A good reference has one good neighbour less than a bad one has, and the highest of four
-similarities tends to be lower than the highest of five: so the very numbers of references would
-betray which kind is judged. Hence each reference is compared with one less of the *other* kind,
-too, drawn by the texts alone; and so is a reply that is itself a reference of its context.
+A good reference is compared with one good reference fewer than a bad one, and the highest of four
+similarities tends to be lower than the highest of five: the mere numbers of references would leak
+the label. Hence each reference is also compared with one fewer of the *other* kind, chosen by the
+texts alone; and so is a reply that is itself a reference of its context.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from rejoinder.metrics.regression.ridge import Ridge
 from rejoinder.metrics.regression.similarity import Flags
 
 Digests = NDArray[np.uint64]
-TOO_LITTLE = "too few references, here or in other contexts, to learn from"
+TOO_LITTLE = "too few references to learn from, here or in other contexts"
 
 
 class Shared:
-    """Collects, context by context, what there is to learn and what is asked."""
+    """Collects, context by context, the rows to learn from and those to predict."""
 
     def __init__(self, texts: Sequence[str], own: Own) -> None:
         self._texts = texts
@@ -43,8 +43,8 @@ class Shared:
         self._asked: list[Floats] = []
 
     def read(self, context: Context, seen: Mapping[int, Ints], loo: bool) -> None:
-        """Learn from a context's references; remember those of its items that are asked for, with
-        the references that each may see."""
+        """Add the references of a context as training rows; and the items ``seen``, with the
+        references that each is compared with, as rows to predict."""
         known = _Known(context, self._texts, self._own)
         rows, target = known.learn()
         self._rows.append(rows)
@@ -53,14 +53,14 @@ class Shared:
         self._asked.append(known.ask(seen, loo))
 
     def answers(self) -> tuple[Ints, Floats]:
-        """The numbers of the items that were asked for, and their values: NaN for those that have
-        nothing to be compared with, or no other context to learn from."""
+        """Return the numbers of the items to predict, and their values; NaN for those without
+        references to compare with, or without another context to learn from."""
         numbers = np.concatenate([*self._numbers, np.zeros(0, np.int64)])
         first = np.cumsum([0, *map(len, self._rows)])
         if not len(numbers) or not first[-1]:
             return numbers, np.full(len(numbers), np.nan)
         rows = np.concatenate(self._rows)
-        # what is learnt is a correction: where it is little, contexts stand for themselves
+        # a correction is learnt: with little data, it is small
         ridge = Ridge.fit(rows, np.concatenate(self._target) - rows[:, -1], first)
         found = [
             asked[:, -1] + ridge.without(group, asked) for group, asked in enumerate(self._asked)
@@ -69,7 +69,7 @@ class Shared:
 
 
 class _Known:
-    """The references of one context, with the score of each: the mean, if items differ in it."""
+    """The references of one context and their scores; the mean, if items disagree."""
 
     def __init__(self, context: Context, texts: Sequence[str], own: Own) -> None:
         self.context = context
@@ -92,7 +92,7 @@ class _Known:
         return self.weight > 0
 
     def learn(self) -> tuple[Floats, Floats]:
-        """The features of all references that have others beside them, and their scores."""
+        """Return the features and scores of all references that can be compared with others."""
         lists = []
         rows = []
         for place in np.flatnonzero(self.usable).tolist():
@@ -105,7 +105,7 @@ class _Known:
         return self._features(rows, lists), (self.weight[rows] + 1) / 2
 
     def ask(self, seen: Mapping[int, Ints], loo: bool) -> Floats:
-        """The features of replies that see these references."""
+        """Return the features of replies that are compared with these references."""
         lists = []
         rows = self.context.reply[list(seen)].tolist()
         for text, own in zip(rows, seen.values(), strict=True):
@@ -124,8 +124,8 @@ class _Known:
         return columns[known]
 
     def _evened(self, text: int, columns: Ints, good: Flags, is_good: bool) -> Ints:
-        """Positions in ``columns``: all of the text's own kind, and of the other kind at most one
-        less than the context has."""
+        """Return positions in ``columns``: all of the text's own kind, and of the other kind at
+        most one fewer than the context has."""
         other = np.flatnonzero(good != is_good)
         most = int((self.usable & (self.good != is_good)).sum()) - 1
         if len(other) <= most:
@@ -145,10 +145,9 @@ class _Known:
         return np.column_stack([near, np.array(alone, np.float64)])
 
     def _alone(self, text: np.int64, columns: Ints, weight: Floats) -> float:
-        """How much better than the mean of these references the regression of the context itself
-        says that a text is: 0, if they are too few for one, or can't be compared; NaN, if there are
-        none. (The mean itself would betray what is judged: without a good reference, it is lower.)
-        """
+        """Return the prediction of the context's own regression for a text, less the mean score of
+        these references: 0 if they are too few, or cannot be compared; NaN if there are none. (The
+        mean itself would leak the label: without a good reference it is lower.)"""
         if not len(columns):
             return np.nan
         if len(columns) < MIN_REFERENCES or self.context.incomparable(columns) is not None:
@@ -158,7 +157,7 @@ class _Known:
 
 
 def _mixed(one: np.uint64, others: Digests) -> Digests:
-    """Numbers that look drawn at random, and depend on the two digests only."""
+    """Return pseudo-random numbers that depend on the two digests only."""
     with np.errstate(over="ignore"):
         mixed = one * np.uint64(0x9E3779B97F4A7C15) + others * np.uint64(0xC2B2AE3D27D4EB4F)
         mixed ^= mixed >> np.uint64(29)

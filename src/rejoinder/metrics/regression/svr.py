@@ -112,7 +112,7 @@ class Svr(Estimator):
                 reasons[number] = TOO_LITTLE
 
     def _seen(self, context: Context, reasons: Reasons) -> dict[int, Ints]:
-        """For each item that can be judged, its references."""
+        """Return the references of each item that can be scored."""
         found = {}
         for place in range(len(context.items)):
             own = slice(context.first[place], context.first[place + 1])
@@ -128,7 +128,7 @@ class Svr(Estimator):
     def _alone(
         self, context: Context, seen: dict[int, Ints], values: Floats, reasons: Reasons
     ) -> None:
-        """Judge the items of a context by its own references: replies that see the same ones
+        """Score the items of a context by its own references; replies with the same references
         share a regression."""
         models: dict[bytes, list[int]] = {}
         for place, own in seen.items():

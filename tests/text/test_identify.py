@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_languages_in_another_script(name: str) -> None:
 
 
 @pytest.fixture
-def without_pycld2(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_pycld2(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(sys.modules, "pycld2", None)
     identify.classifier.cache_clear()
     yield

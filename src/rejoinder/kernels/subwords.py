@@ -25,7 +25,7 @@ def _byte(text, begin, end, i):
 
 
 @compiled
-def _ngrams(text, starts, shortest, longest, buckets, out, counts):
+def _ngrams(text, starts, min_n, max_n, buckets, out, counts):
     """Count the n-grams of each word, and write their buckets unless ``out`` is empty."""
     total = 0
     writing = out.size > 0
@@ -37,7 +37,7 @@ def _ngrams(text, starts, shortest, longest, buckets, out, counts):
             if _byte(text, begin, end, i) & 0xC0 == 0x80:
                 continue  # in the middle of a character
             key, j, n = np.uint32(2166136261), i, 1
-            while j < size and n <= longest:
+            while j < size and n <= max_n:
                 # bytes are signed in fastText, and extended with their sign
                 byte = np.uint32(np.int8(_byte(text, begin, end, j)))
                 key = np.uint32((key ^ byte) * np.uint32(16777619))
@@ -46,7 +46,7 @@ def _ngrams(text, starts, shortest, longest, buckets, out, counts):
                     byte = np.uint32(np.int8(_byte(text, begin, end, j)))
                     key = np.uint32((key ^ byte) * np.uint32(16777619))
                     j += 1
-                if n >= shortest and not (n == 1 and (i == 0 or j == size)):
+                if n >= min_n and not (n == 1 and (i == 0 or j == size)):
                     if writing:
                         out[total] = np.int64(key % np.uint32(buckets))
                     total += 1
@@ -73,14 +73,14 @@ def _means(matrix, buckets, starts, own, with_own, out):
 
 
 def ngram_buckets(
-    text: Bytes, starts: Ints, shortest: int, longest: int, buckets: int
+    text: Bytes, starts: Ints, min_n: int, max_n: int, buckets: int
 ) -> tuple[Ints, Ints]:
     """Return the buckets of all n-grams, word after word, and [n + 1] where each word begins."""
     counts = np.zeros(starts.size - 1, np.int64)
-    total = _ngrams(text, starts, shortest, longest, buckets, np.empty(0, np.int64), counts)
+    total = _ngrams(text, starts, min_n, max_n, buckets, np.empty(0, np.int64), counts)
     out = np.empty(total, np.int64)
     if total:
-        _ngrams(text, starts, shortest, longest, buckets, out, counts)
+        _ngrams(text, starts, min_n, max_n, buckets, out, counts)
     return out, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
 
 

@@ -8,6 +8,7 @@ import json
 import struct
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,10 +40,10 @@ def read(path: Path) -> WordVectors:
     return open_vectors_folder(target)
 
 
-def origin(path: Path) -> dict:
-    return json.loads((path.with_name(path.name + ".folder") / "manifest.json").read_text())[
-        "origin"
-    ]
+def origin(path: Path) -> dict[str, Any]:
+    manifest = path.with_name(path.name + ".folder") / "manifest.json"
+    origin: dict[str, Any] = json.loads(manifest.read_text())["origin"]
+    return origin
 
 
 def same(vectors: WordVectors, keyed: KeyedVectors) -> None:
@@ -62,7 +63,12 @@ def same(vectors: WordVectors, keyed: KeyedVectors) -> None:
     ],
 )
 def test_files_of_gensim(
-    tmp_path: Path, keyed: KeyedVectors, name: str, options: dict, format: str, packed: bool
+    tmp_path: Path,
+    keyed: KeyedVectors,
+    name: str,
+    options: dict[str, Any],
+    format: str,
+    packed: bool,
 ) -> None:
     path = tmp_path / name
     keyed.save_word2vec_format(str(path), **options)

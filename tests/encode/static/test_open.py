@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +21,8 @@ TEXT = "the 1 2\nof 3 4\n"
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of its own for each test."""
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache folder for each test."""
     monkeypatch.setenv("REJOINDER_CACHE", str(tmp_path / "cache"))
     open_vectors.cache_clear()
     yield tmp_path / "cache" / "word-vectors"

@@ -7,7 +7,7 @@ import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -42,16 +42,17 @@ def train(capsys: pytest.CaptureFixture[str]) -> Train:
 
 
 @pytest.fixture
-def trained(train: Train) -> Callable[..., dict]:
-    def start(*arguments: str | Path) -> dict:
+def trained(train: Train) -> Callable[..., dict[str, Any]]:
+    def start(*arguments: str | Path) -> dict[str, Any]:
         done = train(*arguments, "--json")
         assert done.code == 0, done.err
-        return json.loads(done.out)
+        summary: dict[str, Any] = json.loads(done.out)
+        return summary
 
     return start
 
 
-Trained = Callable[..., dict]
+Trained = Callable[..., dict[str, Any]]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -214,7 +215,7 @@ def test_without_gensim(small_pairs: Path, tmp_path: Path) -> None:
     (tmp_path / "gensim.py").write_text("raise ImportError('not here')")
     arguments = [small_pairs, "-o", tmp_path / "v", "--method", "word2vec", "--min-count", "1"]
     done = subprocess.run(
-        [*COMMAND, "train", "vectors", *arguments],
+        [*COMMAND, "train", "vectors", *map(str, arguments)],
         capture_output=True,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )

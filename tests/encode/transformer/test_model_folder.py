@@ -159,8 +159,7 @@ def test_pickled_weights_are_refused(own_model: Path) -> None:
 
 
 CODE = """
-from pathlib import Path
-Path(__file__).with_name("ran").touch()
+open({mark!r}, "w").close()
 from transformers import BertConfig, BertModel, BertTokenizer
 class OwnConfig(BertConfig): pass
 class OwnModel(BertModel): pass
@@ -171,15 +170,18 @@ class OwnTokenizer(BertTokenizer): pass
 @pytest.fixture(params=["standard architecture", "own architecture", "tokenizer"])
 def model_with_code(request: pytest.FixtureRequest, own_model: Path) -> Path:
     """A folder whose settings ask transformers to run code of the folder."""
-    (own_model / "own.py").write_text(CODE)
+    # transformers would run a copy of the file, so the mark is an absolute path
+    (own_model / "own.py").write_text(CODE.format(mark=str(own_model / "ran")))
     auto_map = {"AutoConfig": "own.OwnConfig", "AutoModel": "own.OwnModel"}
     auto_map |= {"AutoModelForTextEncoding": "own.OwnModel"}
     if request.param == "tokenizer":
         tokenizer = json.loads((own_model / "tokenizer.json").read_text())["model"]["vocab"]
         (own_model / "vocab.txt").write_text("\n".join(sorted(tokenizer, key=tokenizer.get)))
         (own_model / "tokenizer.json").unlink()
-        settings = {"tokenizer_class": "OwnTokenizer"}
-        settings["auto_map"] = {"AutoTokenizer": ["own.OwnTokenizer", None]}  # type: ignore[assignment]
+        settings = {
+            "tokenizer_class": "OwnTokenizer",
+            "auto_map": {"AutoTokenizer": ["own.OwnTokenizer", None]},
+        }
         (own_model / "tokenizer_config.json").write_text(json.dumps(settings))
         return own_model
     change(own_model, auto_map=auto_map, hidden_act="relu")
@@ -324,7 +326,8 @@ def test_languages_of_a_model_card(own_model: Path, card: str, expected: set[str
 
 
 def test_packaged_models_know_only_english() -> None:
-    assert Encoder("minilm").languages == Encoder("mpnet.bf16").languages == {"en"}
+    english = frozenset(["en"])
+    assert Encoder("minilm").languages == Encoder("mpnet.bf16").languages == english
 
 
 def test_vocabulary_without_tokenizer_json(own_model: Path) -> None:
@@ -341,7 +344,10 @@ def test_vocabulary_without_tokenizer_json(own_model: Path) -> None:
 def test_japanese_tokenizer_written_in_python(own_model: Path) -> None:
     (own_model / "tokenizer.json").unlink()
     (own_model / "vocab.txt").write_text("\n".join([*SPECIAL, "今日", "は", "晴れ", "##れ"]))
-    settings = {"tokenizer_class": "BertJapaneseTokenizer", "word_tokenizer_type": "mecab"}
+    settings: dict[str, object] = {
+        "tokenizer_class": "BertJapaneseTokenizer",
+        "word_tokenizer_type": "mecab",
+    }
     settings |= {"subword_tokenizer_type": "wordpiece", "mecab_kwargs": {"mecab_dic": "ipadic"}}
     (own_model / "tokenizer_config.json").write_text(json.dumps(settings))
     encoder = Encoder(str(own_model))

@@ -167,6 +167,7 @@ def test_layers_above_are_not_computed(make_model: Make, monkeypatch: pytest.Mon
     monkeypatch.setattr(BertNetwork, "_run_layer", noting)
     own.sentences(["hello"], layer=2)
     assert len(passed) == 2 == len(set(passed))
+    assert isinstance(own._network, BertNetwork)
     assert len(own._network._layers) == 2  # the third was not even read
 
 

@@ -19,8 +19,8 @@ from rejoinder.text.tokenizers.tokenizer import starts_of
 class NgramComposer:
     """Composes vectors of words from the vectors of buckets of n-grams."""
 
-    def __init__(self, matrix: MappedMatrix, shortest: int, longest: int) -> None:
-        self._matrix, self._shortest, self._longest = matrix, shortest, longest
+    def __init__(self, matrix: MappedMatrix, min_n: int, max_n: int) -> None:
+        self._matrix, self._shortest, self._longest = matrix, min_n, max_n
 
     def compose(self, words: Sequence[str]) -> tuple[Floats, Bools]:
         """Return the mean over the n-grams of each word, and whether it has any.
@@ -51,11 +51,9 @@ class NgramComposer:
         return buckets, starts
 
 
-def buckets_of(
-    words: Sequence[bytes], shortest: int, longest: int, buckets: int
-) -> tuple[Ints, Ints]:
+def buckets_of(words: Sequence[bytes], min_n: int, max_n: int, buckets: int) -> tuple[Ints, Ints]:
     """Return the buckets of all n-grams, word after word, and [n + 1] where each word begins."""
     from rejoinder.kernels.subwords import ngram_buckets
 
     text: NDArray[np.uint8] = np.frombuffer(b"".join(words), np.uint8)
-    return ngram_buckets(text, starts_of(map(len, words)), shortest, longest, buckets)
+    return ngram_buckets(text, starts_of(map(len, words)), min_n, max_n, buckets)

@@ -197,7 +197,7 @@ def open_vectors_folder(folder: Path, name: str | None = None) -> WordVectors:
     composer = None
     if (settings := manifest.subwords) is not None:
         matrix = MappedMatrix(*mapped(SUBWORDS), settings.buckets, dimensions)
-        composer = NgramComposer(matrix, settings.shortest, settings.longest)
+        composer = NgramComposer(matrix, settings.min_n, settings.max_n)
     counts = small_array(COUNTS, "int64", count, low=0) if COUNTS in manifest.parts else None
     return WordVectors(
         name=name or str(folder),

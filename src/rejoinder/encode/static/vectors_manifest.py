@@ -30,8 +30,8 @@ _NgramLength = Annotated[int, msgspec.Meta(ge=1, le=MAX_NGRAM)]
 class Subwords(msgspec.Struct, frozen=True):
     """The character n-grams of fastText, from which unknown words are composed."""
 
-    shortest: _NgramLength
-    longest: _NgramLength
+    min_n: _NgramLength
+    max_n: _NgramLength
     buckets: _Count
 
 
@@ -94,7 +94,7 @@ class VectorsManifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         content = manifest.words, manifest.dimensions, manifest.subwords, manifest.parts
         if manifest.digest != _digest(*content):
             raise DataError("is damaged: its digest does not fit its content", path=str(path))
-        if manifest.subwords and manifest.subwords.shortest > manifest.subwords.longest:
+        if manifest.subwords and manifest.subwords.min_n > manifest.subwords.max_n:
             raise DataError("is damaged: no n-gram is so short and so long", path=str(path))
         return manifest
 
@@ -127,7 +127,5 @@ def _digest(words: int, dimensions: int, subwords: Subwords | None, parts: dict[
 def _policy(subwords: Subwords | None) -> str:
     steps = ["as written", "in lower case"]
     if subwords is not None:
-        steps.append(
-            f"the mean of its n-grams of {subwords.shortest} to {subwords.longest} characters"
-        )
+        steps.append(f"the mean of its n-grams of {subwords.min_n} to {subwords.max_n} characters")
     return ", else ".join([*steps, "unknown"])

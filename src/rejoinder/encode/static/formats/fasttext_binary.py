@@ -41,8 +41,8 @@ class _Settings(NamedTuple):
     loss: int
     model: int
     buckets: int
-    shortest: int
-    longest: int
+    min_n: int
+    max_n: int
     update_rate: int
     sampling: float
 
@@ -65,18 +65,18 @@ class _Model:
         words = self._words()
         rows = self._matrix_rows(settings)
         buckets = rows - len(words)
-        composed = settings.longest > 0 and buckets > 0
+        composed = settings.max_n > 0 and buckets > 0
         if composed and buckets != settings.buckets:
             raise self._damaged("its matrix does not fit its settings")
         first = self._stream.tell()
         ngrams = None
         if composed:
-            shape = Subwords(max(1, settings.shortest), settings.longest, buckets)
+            shape = Subwords(max(1, settings.min_n), settings.max_n, buckets)
             self._seek_row(first, len(words), settings.dimensions)
             writer.add_subwords(shape, self._blocks(buckets, settings.dimensions))
             path = writer.folder / SUBWORDS
             matrix = MappedMatrix(path, Part.of(path), buckets, settings.dimensions)
-            ngrams = NgramComposer(matrix, shape.shortest, shape.longest)
+            ngrams = NgramComposer(matrix, shape.min_n, shape.max_n)
         self._seek_row(first, 0, settings.dimensions)
         done = 0
         for own in self._blocks(len(words), settings.dimensions):
@@ -93,9 +93,9 @@ class _Model:
         if not 0 < settings.dimensions <= MAX_DIMENSIONS:
             raise self._damaged(f"it says {settings.dimensions} dimensions")
         if version == 11 and settings.model == SUPERVISED:
-            settings = settings._replace(longest=0)
-        if settings.longest > 0 and not 0 <= settings.shortest <= settings.longest <= MAX_NGRAM:
-            raise self._damaged(f"n-grams of {settings.shortest} to {settings.longest} characters")
+            settings = settings._replace(max_n=0)
+        if settings.max_n > 0 and not 0 <= settings.min_n <= settings.max_n <= MAX_NGRAM:
+            raise self._damaged(f"n-grams of {settings.min_n} to {settings.max_n} characters")
         return settings
 
     def _words(self) -> list[bytes]:

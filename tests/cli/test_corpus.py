@@ -57,8 +57,17 @@ def test_stdin_is_a_log_like_any_other(run: Run, tmp_path: Path) -> None:
         (["log", "-f", "tsv", "--exclude", "nothing"], 2, "nothing: cannot be read"),
         (["log", "-f", "tsv", "-o", "no/such/p.parquet"], 2, "cannot be written"),
         (["nothing", "-f", "tsv"], 3, "nothing: cannot be read: no such file"),
-        (["empty", "-f", "twitter"], 3, "empty: there is no post in it (0 bad records)"),
-        (["log", "-f", "twitter"], 3, "log: there is no post in it (1 bad records)"),
+        (["empty", "-f", "twitter"], 3, "empty: there is no post in it; is --format right?"),
+        (["log", "-f", "twitter"], 3, "log:1: broken JSON"),
+        (["edge", "-f", "messages", "--split-at", "2020-01-01"], 3, "edge:1: time: '9999-12-31"),
+        (
+            ["log", "-f", "tsv", "--split-at", "9999-12-31T23:59:59-23:59"],
+            2,
+            "is not between the years 1 and 9999 in UTC",
+        ),
+        (["log", "-f", "tsv", "--split-at", "0001-01-01T00:00:00+23:00"], 2, "1 and 9999 in UTC"),
+        (["log", "-f", "tsv", "--learn-from", "user"], 2, "the format 'tsv' has no roles"),
+        (["chat", "-f", "chat"], 3, "--learn-from assistant"),
         (["log", "-f", "twitter", "--strict"], 3, "log:1: broken JSON"),
         (
             ["log", "-f", "tsv", "--engine", "spark://127.0.0.1:9"],
@@ -72,19 +81,35 @@ def test_bad_arguments_and_bad_data(
 ) -> None:
     (tmp_path / "log").write_text("good morning everybody\tgood morning to you\n")
     (tmp_path / "empty").write_text("")
+    message = {"dialogue_id": 1, "speaker": "a", "text": "hi", "time": "9999-12-31T23:59:59-23:59"}
+    (tmp_path / "edge").write_text(json.dumps(message) + "\n")
+    turns = [{"role": "user", "content": "hi you"}, {"role": "assistant", "content": "hello"}]
+    (tmp_path / "chat").write_text(json.dumps({"messages": turns}) + "\n")
     output = [] if "-o" in arguments else ["-o", "p.parquet"]
     done = run("corpus", *arguments, *output)
     assert done.returncode == code, done.stderr
     assert complaint in done.stderr.decode()
     assert b"Traceback" not in done.stderr
     assert done.stderr.count(b"\n") == 1
-    assert not (tmp_path / "p.parquet").exists()
+    rejects = {"p.rejects.jsonl"} if "broken" in complaint or "time:" in complaint else set()
+    if "--strict" in arguments:
+        rejects = set()
+    assert {path.name for path in tmp_path.iterdir()} == {"log", "empty", "edge", "chat", *rejects}
 
 
 def test_all_wrong_arguments_at_once(run: Run) -> None:
     done = run("corpus", "log", "-f", "x", "-l", "xx", "--split", "1", "-o", "p.parquet")
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 3
+
+
+def test_a_log_with_nul_bytes_is_read(run: Run, tmp_path: Path) -> None:
+    turns = [{"role": r, "content": f"good \0 morning {r}"} for r in ("assistant", "user")]
+    (tmp_path / "chat").write_text(json.dumps({"messages": turns}) + "\n")
+    done = run("corpus", "chat", "-f", "chat", "-o", "p.parquet", "--json")
+    assert done.returncode == 0, done.stderr
+    (pair,) = pq.read_table(tmp_path / "p.parquet").to_pylist()
+    assert (pair["utterance"], pair["response"]) == ("good morning assistant", "good morning user")
 
 
 def test_damaged_files_give_what_stands_before_the_damage(run: Run, tmp_path: Path) -> None:

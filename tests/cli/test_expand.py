@@ -109,7 +109,7 @@ def test_index_and_expand(run: Run, tmp_path: Path) -> None:
         (["items.jsonl", "--pool", "pairs.parquet", "--k", "0"], 2, "--k"),
         (["items.jsonl", "--pool", "pairs.parquet", "--engine", "hive"], 2, "unknown engine"),
         (["nothing", "--pool", "pairs.parquet"], 3, "nothing: cannot be read"),
-        (["pairs.parquet", "--pool", "pairs.parquet"], 3, "pairs.parquet"),
+        (["words.txt", "--pool", "pairs.parquet"], 3, "words.txt: cannot be read"),
     ],
 )
 def test_bad_arguments_and_bad_data(
@@ -210,7 +210,7 @@ def test_show_without_an_id_lists_items(run: Run, expanded: str) -> None:
         (["items.jsonl", "1;a"], 3, "there is no item '1;a': did you mean '1:a'"),
         (["items.jsonl", "zzzz"], 3, "'rejoinder show items.jsonl' lists its 3 items"),
         (["items.jsonl", "2:a", "--scores", "items.jsonl"], 3, "items.jsonl:1"),
-        (["items.jsonl", "--scores", "items.jsonl"], 2, "name its id"),
+        (["items.jsonl", "--scores", "items.jsonl"], 2, "give its id"),
         (["items.jsonl", "2:a", "-l", "xx"], 2, "unknown language"),
         (["nothing", "2:a"], 3, "cannot be read"),
     ],

@@ -122,16 +122,16 @@ def test_leaks_can_be_kept(run: Run, folder: Path) -> None:
     ("arguments", "code", "complaints"),
     [
         (
-            ["-s", "c-bm52", "-s", "dull(top=0)", "-s", "random", "-s", "random", "--json"],
+            ["-s", "c-bm52", "-s", "dull(top=0)", "-s", "random", "-s", "random"],
             2,
             [
                 "did you mean 'c-bm25'",
                 "top=0",
-                "'random' is asked for twice",
+                "'random' is given twice",
                 "random: add --pool PAIRS",
-                "add -o FILE",
             ],
         ),
+        (["-s", "parrot", "--json"], 2, ["add -o FILE"]),
         (["-s", "dull", "--pool", "none.parquet"], 3, ["none.parquet: cannot be read"]),
         (["-s", "dull", "--pool", "contexts.jsonl"], 3, ["contexts.jsonl: not a Parquet file"]),
         (["-s", "parrot", "-o", "contexts.jsonl"], 2, ["would overwrite the input"]),

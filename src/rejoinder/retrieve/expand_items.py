@@ -106,9 +106,8 @@ def expand(
     with ExitStack() as stack:
         work, _ = stack.enter_context(work_on(output))
         source = items if isinstance(items, JsonLines) else ItemFile(items)
-        name = source.name
         if source.once:
-            source = JsonLines(_spool(source, work))
+            source.path = _spool(source, work)
             stack.callback(Path(source.path).unlink)
         # wrong arguments and wrong items are reported before the long work begins
         running = stack.enter_context(open_engine(engine, work / "engine")) if engine else None
@@ -116,7 +115,7 @@ def expand(
         retriever = _choose_retriever(pool, retriever, split)
         queries = ItemQueries.of(read_items(source), retriever)
         languages = {"any_language": any_language, "on_warning": on_warning}
-        check_language(retriever, list(queries.last_turns), name, **languages)
+        check_language(retriever, list(queries.last_turns), source.name, **languages)
         if pool is None:
             pool = stack.enter_context(open_pool(pairs, split=split, work=work))
             discard_other_pairs(work, pool)

@@ -191,6 +191,7 @@ def open_index(folder: Path) -> Pool:
                 manifest,
             )
     pool = Pool(str(folder), folder, manifest.rows, manifest.digest, retriever)
+    pool.check_size()
     pool.notes = manifest.notes
     return pool
 

@@ -108,6 +108,11 @@ class Pool:
             turns = zip(*(column.to_pylist() for column in batch.columns), strict=True)
             yield [retriever.key([*context, utterance]) for context, utterance in turns]
 
+    def check_size(self) -> None:
+        """Raise DataError unless the files have as many rows as the manifest says."""
+        with _PairsFile(self.folder / PAIRS, self.size):
+            self.response_ids()
+
     def response_ids(self) -> NDArray[np.int64]:
         """Return a number for the response of every row; equal responses have equal numbers.
 

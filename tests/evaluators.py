@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -34,11 +34,11 @@ class CountingScorer:
     """s = (1 + words shared with the last turn) / (2 + words of the reply)"""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[list[str], str]] = []
+        self.inputs_seen: list[tuple[list[str], str]] = []
         self.inputs = object()
 
     def score(self, contexts: Sequence[Sequence[str]], replies: Sequence[str]) -> np.ndarray:
-        self.asked += [(list(c), r) for c, r in zip(contexts, replies, strict=True)]
+        self.inputs_seen += [(list(c), r) for c, r in zip(contexts, replies, strict=True)]
         return np.array([shared(c[-1], r) for c, r in zip(contexts, replies, strict=True)])
 
 
@@ -46,7 +46,7 @@ class CountingRater:
     """2 · s(R1, R2) - 1, and 0.1 more if both answer the same context"""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[list[str], str, list[str], str]] = []
+        self.inputs_seen: list[tuple[list[str], str, list[str], str]] = []
 
     def rate(
         self,
@@ -56,7 +56,7 @@ class CountingRater:
         responses2: Sequence[str],
     ) -> np.ndarray:
         every = list(zip(contexts1, responses1, contexts2, responses2, strict=True))
-        self.asked += [(list(c1), r1, list(c2), r2) for c1, r1, c2, r2 in every]
+        self.inputs_seen += [(list(c1), r1, list(c2), r2) for c1, r1, c2, r2 in every]
         return np.array(
             [2 * shared(r1, r2) - 1 + 0.1 * (list(c1) == list(c2)) for c1, r1, c2, r2 in every]
         )
@@ -106,3 +106,13 @@ def open_small(folder: Path) -> Evaluator:
     has_rater = any(name.startswith("rater/") for name in evaluator.manifest.parts)
     parts.setdefault("rater", CountingRater() if has_rater else None)
     return evaluator
+
+
+def scorer_of(evaluator: Evaluator) -> CountingScorer:
+    """Return the scorer of an evaluator that :func:`open_small` opened."""
+    return cast(CountingScorer, evaluator.scorer)
+
+
+def rater_of(evaluator: Evaluator) -> CountingRater:
+    """Return the rater of an evaluator that :func:`open_small` opened."""
+    return cast(CountingRater, evaluator.rater)

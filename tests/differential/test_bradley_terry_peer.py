@@ -19,7 +19,7 @@ WIDE = 1e4
 
 @st.composite
 def tables(draw):
-    """Votes in halves, as ties give them; pairs that nobody compared are frequent."""
+    """Votes in halves, as for ties; many pairs were never compared."""
     size = draw(st.integers(2, 9))
     halves = draw(arrays(np.int64, (size, size), elements=st.integers(0, 4)))
     np.fill_diagonal(halves, 0)
@@ -48,7 +48,7 @@ def test_with_a_prior(wins, prior) -> None:
 
 @settings(derandomize=True, max_examples=40)
 @given(tables())
-def test_order_and_distances_as_they_are_told(wins) -> None:
+def test_order_and_distances(wins) -> None:
     """What users see: strengths around the average of a connected part."""
     found = bradley_terry(Contest("c", np.arange(len(wins)), wins))
     peer = by_choix(wins, PRIOR)

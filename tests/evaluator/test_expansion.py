@@ -1,4 +1,4 @@
-"""Items with what the evaluator found and how it rates that, worked out by hand.
+"""Items with retrieved references and their ratings, computed by hand.
 
 For "more cheese ?" bm25 finds, of ROWS, "more cheese please" before the three other pairs with
 cheese; for the latter the shorter utterances come first, and of equal ones the lower row.
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluators import ROWS, make_evaluator, open_small, shared
+from evaluators import ROWS, make_evaluator, open_small, rater_of, scorer_of, shared
 from rejoinder.evaluator import Evaluator
 from rejoinder.items import Item, Reference
 
@@ -50,16 +50,16 @@ def test_the_rater_compares_with_the_known_reply(evaluator: Evaluator) -> None:
     # "here you are" shares 2 of its 3 words: 2 · 3/5 - 1; the parrot none
     assert found.weight == pytest.approx(0.2)
     assert parrot.weight == pytest.approx(2 * 1 / 5 - 1)
-    assert evaluator.rater.asked == [
+    assert rater_of(evaluator).inputs_seen == [
         (["hi", "some more cheese"], "here we are", ["more cheese please"], "here you are"),
         (["hi", "some more cheese"], "here we are", [], "some more cheese"),
     ]
-    assert not evaluator.scorer.asked
+    assert not scorer_of(evaluator).inputs_seen
 
 
-def test_the_turns_before_a_retrieved_utterance_are_told(evaluator: Evaluator) -> None:
+def test_the_rater_gets_the_turns_before_a_retrieved_utterance(evaluator: Evaluator) -> None:
     evaluator.expand([item("no", context=("some music",))], k=1)
-    assert evaluator.rater.asked[0][2] == ["hello", "do you like music"]
+    assert rater_of(evaluator).inputs_seen[0][2] == ["hello", "do you like music"]
 
 
 def test_the_mean_over_the_first_four_known_replies(evaluator: Evaluator) -> None:
@@ -71,7 +71,7 @@ def test_the_mean_over_the_first_four_known_replies(evaluator: Evaluator) -> Non
     )
 
 
-def test_only_good_replies_of_people_are_compared_with(evaluator: Evaluator) -> None:
+def test_only_good_references_of_the_item_are_compared_with(evaluator: Evaluator) -> None:
     evaluator.expand(
         [
             item(
@@ -85,13 +85,13 @@ def test_only_good_replies_of_people_are_compared_with(evaluator: Evaluator) -> 
             )
         ]
     )
-    assert {known for _, known, _, _ in evaluator.rater.asked} == {"good"}
+    assert {known for _, known, _, _ in rater_of(evaluator).inputs_seen} == {"good"}
 
 
 def test_without_a_known_reply_the_scorer_rates(evaluator: Evaluator) -> None:
     (expanded,) = evaluator.expand([item(Reference("bad", weight=-1.0))], k=2)
     _, *found = expanded.references
-    assert not evaluator.rater.asked
+    assert not rater_of(evaluator).inputs_seen
     assert [r.weight for r in found] == pytest.approx(
         [2 * shared("some more cheese", r.text) - 1 for r in found]
     )
@@ -107,22 +107,22 @@ def test_without_a_rater_the_scorer_rates(tmp_path: Path) -> None:
     assert [r.source for r in found] == ["retrieved", "retrieved"]
 
 
-def test_what_an_item_has_is_not_added_again(evaluator: Evaluator) -> None:
+def test_references_of_the_item_are_not_added_again(evaluator: Evaluator) -> None:
     (expanded,) = evaluator.expand([item("here you are")])
     assert [r.text for r in expanded.references].count("here you are") == 1
     assert len(expanded.references) == 4  # the next best takes its place
 
 
-def test_pairs_that_the_test_set_has_never_come_back(evaluator: Evaluator) -> None:
+def test_pairs_with_utterances_of_the_test_set_are_left_out(evaluator: Evaluator) -> None:
     """Not for the item that has the utterance, nor for the others."""
     leak = item(context=("More CHEESE, please!",), id="2")
     for expanded in evaluator.expand([item("here we are"), leak]):
         assert "here you are" not in [r.text for r in expanded.references]
 
 
-def test_equal_questions_are_asked_once(evaluator: Evaluator) -> None:
+def test_equal_inputs_are_rated_once(evaluator: Evaluator) -> None:
     evaluator.expand([item("here we are", id=str(i), response=f"reply {i}") for i in range(5)])
-    assert len(evaluator.rater.asked) == 3
+    assert len(rater_of(evaluator).inputs_seen) == 3
 
 
 @pytest.mark.parametrize("context", [(), ("",), (" ", "\n")])
@@ -146,6 +146,6 @@ def test_blank_replies_of_the_pool_are_no_references(tmp_path: Path) -> None:
 
 
 def test_ratings_stay_within_their_bounds(evaluator: Evaluator) -> None:
-    evaluator.rater.rate = lambda *asked: np.full(len(asked[0]), 1.1)  # type: ignore[union-attr]
+    vars(rater_of(evaluator))["rate"] = lambda *asked: np.full(len(asked[0]), 1.1)
     (expanded,) = evaluator.expand([item("here we are")])
     assert {r.weight for r in expanded.references[1:]} == {1.0}

@@ -36,7 +36,7 @@ def write_plane(path: Path) -> str:
 
 
 class PlaneEncoder:
-    """An encoder whose tokens are the words of the plane, whatever stands around them.
+    """An encoder whose tokens are the words of the plane, whatever their context.
 
     Around each text it sets two marks, which point left and down.
     """

@@ -32,7 +32,7 @@ def letters(batch: Batch) -> int:
     items=st.lists(st.tuples(word, st.lists(word, max_size=3)), min_size=1, max_size=9),
     most=st.integers(1, 30),
 )
-def test_pieces_are_whole_items_of_few_letters(
+def test_slices_are_whole_items_of_few_characters(
     items: list[tuple[str, list[str]]], most: int
 ) -> None:
     batch = batch_of(items)
@@ -76,7 +76,7 @@ def test_the_highest_weight() -> None:
     assert Batch.of(items).max_weight.tolist() == [0.25, -np.inf, 1.0]
 
 
-def test_once() -> None:
+def test_cached_values_are_computed_once() -> None:
     table, made = TextTable(["a", "bc"]), []
     for key in ("one", "two", "one"):
         assert (

@@ -96,7 +96,7 @@ def test_any_leading_shape() -> None:
     assert np.all(metric.values(stacked) == [0.0, 1.0])
 
 
-def test_the_signature_tells_the_version_of_the_stemmer() -> None:
+def test_the_signature_has_the_version_of_the_stemmer() -> None:
     assert "|stem:porter-snowball" in make_metric("meteor").signature()
     assert "|stem:none|" in make_metric("meteor(stem=none)").signature()
 
@@ -116,7 +116,7 @@ def test_wrong_parameters(spec: str, message: str) -> None:
 
 
 class Thesaurus:
-    """Stands in for WordNet: a few words, each with one meaning."""
+    """Replaces WordNet: a few words, each with one sense."""
 
     meanings = (("car", "auto", "motor_car"), ("big", "great"), ("glad", "happy"))
 

@@ -43,6 +43,6 @@ def test_never_below_the_best(name: str, reply: str, references: list[str], b: f
 
 
 @pytest.mark.parametrize("b", ["0", "-1", "true", "1e9", "x"])
-def test_bad_sharpness(b: str) -> None:
+def test_wrong_b_of_soft(b: str) -> None:
     with pytest.raises(UsageError, match=r"is not all, max, mean, top\(k\) or soft\(b\)"):
         rejoinder.score_one(f"bleu(refs=soft(b={b}))", "a", ["a"])

@@ -1,4 +1,4 @@
-"""The streaming summary: totals, intervals, and what is missing."""
+"""The streaming summary: totals, intervals, unscored items."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_batches_do_not_matter() -> None:
     assert first.corpus.low == pytest.approx(second.corpus.low)
 
 
-def test_unscored_items_are_counted_by_reason_and_do_not_weigh() -> None:
+def test_unscored_items_are_counted_by_reason() -> None:
     some = items(20)
     without = [Item(id=f"x{i}", response="a b") for i in range(3)]
     mixed, plain = summarize([*some, *without], "rouge-l"), summarize(some, "rouge-l")

@@ -121,6 +121,8 @@ class ItemMetric(Metric):
 
     own_multireference: ClassVar[bool] = False
     """``stats`` reads all references of an item at once, as ``refs=all`` requires."""
+    unweighted: ClassVar[str | None] = None
+    """Name of the metric that a weighted one equals with weights of 1."""
     probability: ClassVar[bool] = False
     """Values are probabilities that a reply is good."""
     max_characters: ClassVar[int | None] = None

@@ -36,7 +36,7 @@ def encoder(monkeypatch: pytest.MonkeyPatch) -> PlaneEncoder:
 
 
 def write_calibration(path: Path, **changes: Any) -> str:
-    """Three texts: up (2) stands in all, right (3) and left (4) in one, steep (6) in none."""
+    """Three texts: up (2) is in all, right (3) and left (4) are in one, steep (6) is in none."""
     made = Calibration(
         model="plane",
         digest=PlaneEncoder.digest,
@@ -69,13 +69,13 @@ def test_the_best_reference_by_the_part() -> None:
     assert parts("bertscore(layer=2,part=r)", REPLY, *references)["precision"] == pytest.approx(0.5)
 
 
-def test_blank_and_nothing() -> None:
+def test_blank_texts() -> None:
     for part in "prf":
         assert value(f"bertscore(layer=2,part={part})", " ", REFERENCE) == 0.0
     assert reason("bertscore(layer=2)", REPLY, " ") == "no references"
 
 
-def test_a_token_that_is_like_none() -> None:
+def test_a_token_with_negative_cosines_counts_zero() -> None:
     # steep finds left -0.6 and the marks -0.6, -0.8: it counts 0, and so does P.
     # left finds the left mark: R = 1; and F = 0
     assert value("bertscore(layer=2,part=p)", "steep", "left") == 0.0
@@ -174,7 +174,7 @@ def test_a_calibration_of_something_else_is_refused(tmp_path: Path) -> None:
         ({"counts": {-5: 1}}, "its numbers are out of range"),
     ],
 )
-def test_a_file_that_is_no_calibration(tmp_path: Path, content: Any, complaint: str) -> None:
+def test_files_that_are_no_calibrations(tmp_path: Path, content: Any, complaint: str) -> None:
     path = tmp_path / "c.json"
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -227,14 +227,14 @@ def test_weights_come_before_rescaling(tmp_path: Path) -> None:
     )
 
 
-def test_the_signature_says_where_the_weight_stands() -> None:
+def test_the_signature_has_the_place_of_the_weight() -> None:
     assert "|weight:outside|" in make_metric("vbertscore(layer=2)").signature()
 
 
 # --- batches
 
 
-def test_distinct_texts_go_in_once(encoder: PlaneEncoder) -> None:
+def test_distinct_texts_are_encoded_once(encoder: PlaneEncoder) -> None:
     items = [
         Item(id=str(i), response="up", references=[Reference("up"), Reference("right")])
         for i in range(5)

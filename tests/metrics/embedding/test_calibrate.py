@@ -38,7 +38,7 @@ def test_counts() -> None:
 
 def test_random_pairs() -> None:
     """Two different texts: every pair is one of them with the other, in either order."""
-    # steep with right: P = R = F = 0.6, in both directions; no token stands in both texts
+    # steep with right: P = R = F = 0.6, in both directions; no token is in both texts
     made = made_of("steep", "right", "right", "steep")
     assert made.random_pairs == pytest.approx((0.6, 0.6, 0.6))
     assert made.random_pairs_idf == pytest.approx((0.6, 0.6, 0.6))
@@ -54,7 +54,7 @@ def test_random_pairs() -> None:
     )
 
 
-def test_a_seed_decides() -> None:
+def test_the_seed_decides_the_sample() -> None:
     texts = ["up", "right", "left", "steep", "back up", "steep right"]
     assert made_of(*texts) == made_of(*texts)
     assert made_of(*texts).random_pairs != made_of(*texts, seed=4).random_pairs
@@ -66,7 +66,7 @@ def test_two_texts_are_needed(texts: list[str]) -> None:
         made_of(*texts)
 
 
-def test_every_text_has_the_same_chance() -> None:
+def test_the_sample_is_uniform() -> None:
     """Each of 20 texts is among 5 in a quarter of 4,000 draws: 1,000 ± 27.4; 5 deviations."""
     counts = np.zeros(20)
     chooser = random.Random(8)

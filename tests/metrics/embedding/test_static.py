@@ -57,7 +57,7 @@ def test_value(plane: str, name: str, reply: str, reference: str, expected: floa
 
 
 @static
-def test_what_is_known_decides(plane: str, name: str) -> None:
+def test_words_without_a_vector_are_left_out(plane: str, name: str) -> None:
     spec = f"{name}(vectors={plane})"
     assert value(spec, "up xyzzy", "steep plugh plugh") == value(spec, "up", "steep")
     assert parts(spec, "up xyzzy", "steep plugh plugh") == pytest.approx(
@@ -66,7 +66,7 @@ def test_what_is_known_decides(plane: str, name: str) -> None:
 
 
 @static
-def test_nothing_known(plane: str, name: str) -> None:
+def test_texts_of_unknown_words_are_unscored(plane: str, name: str) -> None:
     """Unscored, not zero, with the reason; only a blank reply is zero."""
     spec = f"{name}(vectors={plane})"
     assert reason(spec, "xyzzy plugh", "up") == "no word of the reply has a vector"
@@ -80,7 +80,7 @@ def test_nothing_known(plane: str, name: str) -> None:
 
 @static
 @pytest.mark.parametrize("refs", ["max", "mean", "top(2)"])
-def test_a_reference_of_unknown_words_is_not_there(plane: str, name: str, refs: str) -> None:
+def test_a_reference_of_unknown_words_is_left_out(plane: str, name: str, refs: str) -> None:
     spec = f"{name}(vectors={plane},refs={refs})"
     assert value(spec, "up", "xyzzy", "steep", "plugh") == value(spec, "up", "steep")
 
@@ -229,7 +229,7 @@ def test_plain_loops_agree(
 
 
 def test_words_are_looked_up_once(plane: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All metrics of a run share what was found."""
+    """All metrics of a run share the lookup."""
     asked: list[str] = []
     metrics = [metric_of(f"{name}(vectors={plane})") for name in STATIC]
     vectors = metrics[0].word_vectors
@@ -255,7 +255,7 @@ def test_scores_do_not_depend_on_neighbours(plane: str) -> None:
         assert together.tolist() == alone
 
 
-def test_only_known_texts_are_read(plane: str) -> None:
+def test_only_texts_of_the_batch_are_used(plane: str) -> None:
     """A table may hold texts that no item of the batch has; empty ones among them."""
     whole = Batch.of(
         [Item(id=t, response=t, references=[Reference("up")]) for t in ("", "xyzzy", "right up")]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scoring
 
-from evaluators import make_evaluator, open_small
+from evaluators import make_evaluator, open_small, scorer_of
 from rejoinder.errors import UsageError
 from rejoinder.evaluator import Evaluator
 from rejoinder.items import Item, Reference
@@ -309,7 +309,7 @@ def test_default_referenced_metric(
 def test_nested_metrics_are_computed_once(evaluator: Evaluator) -> None:
     specs = ["unreferenced", "rejoinder(ref=rouge-l(beta=1))", "rejoinder(ref=wer)"]
     list(evaluate(ITEMS, make_metrics(specs, evaluator=evaluator).item_metrics))
-    assert len(evaluator.scorer.asked) == 3  # type: ignore[attr-defined]
+    assert len(scorer_of(evaluator).inputs_seen) == 3
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from scoring import score
 
-from evaluators import make_evaluator, open_small
+from evaluators import make_evaluator, open_small, rater_of
 from rejoinder.evaluator.rating import NO_RATER
 from rejoinder.items import Item, Reference
 from rejoinder.metrics.batch import Batch
@@ -35,7 +35,7 @@ def test_ratings_by_hand(tmp_path: Path) -> None:
     assert found.values[:3] == pytest.approx([0.6, 0.0, -1.0])
     assert found.unscored == {"4": NO_GOOD_REFERENCE, "5": "no context", "6": NO_GOOD_REFERENCE}
     assert evaluator.rater is not None
-    assert all(turns == [] for _, _, turns, _ in evaluator.rater.asked)  # type: ignore[attr-defined]
+    assert all(turns == [] for _, _, turns, _ in rater_of(evaluator).inputs_seen)
 
 
 def test_an_evaluator_without_rater_scores_nothing(tmp_path: Path) -> None:

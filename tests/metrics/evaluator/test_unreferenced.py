@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from scoring import score
 
-from evaluators import make_evaluator, open_small
+from evaluators import make_evaluator, open_small, scorer_of
 from rejoinder.evaluator import Evaluator
 from rejoinder.items import Item, Reference
 
@@ -32,4 +32,4 @@ def test_scores_by_hand(evaluator: Evaluator) -> None:
     (corpus,) = found.corpus.values()
     assert corpus is not None
     assert corpus.value == pytest.approx((3 / 5 + 1 / 3) / 3)
-    assert (["hello", "do you like cheese"], "i like cheese") in evaluator.scorer.asked
+    assert (["hello", "do you like cheese"], "i like cheese") in scorer_of(evaluator).inputs_seen

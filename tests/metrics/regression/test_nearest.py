@@ -138,7 +138,7 @@ def test_vectors_are_compared_as_the_metric_does(d: str) -> None:
 
 
 @given(reply=texts, known=references, data=st.data())
-def test_the_order_of_references_decides_nothing(
+def test_the_order_of_references_is_irrelevant(
     reply: str, known: list[Reference], data: st.DataObject
 ) -> None:
     turned = data.draw(st.permutations(known))
@@ -152,8 +152,8 @@ def test_the_order_of_references_decides_nothing(
         np.testing.assert_allclose(one[spec].values, other[spec].values, rtol=0, atol=1e-5)
 
 
-def test_items_of_a_context_do_not_disturb_one_another() -> None:
-    """Each item is judged by its own references, though similarities are computed together."""
+def test_items_of_a_context_do_not_influence_one_another() -> None:
+    """Each item is scored by its own references, although similarities are computed together."""
     lists = [scored((NEAR, 1.0), (FAR, -1.0)), scored((MIDDLE, 0.5)), scored((NEAR, 0.0))]
     items = [Item(str(n), REPLY, references=known, context_id="c") for n, known in enumerate(lists)]
     spec = f"ws(d={WER})"

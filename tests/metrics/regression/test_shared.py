@@ -96,7 +96,7 @@ def area(items: list[Item], spec: str) -> float:
     return auc(found[good], found[~good])
 
 
-def test_what_is_shared_helps_where_references_are_few() -> None:
+def test_the_shared_regression_helps_with_few_references() -> None:
     """With two of each kind, a context hardly knows what to make of them; others tell it."""
     few = simulated(60, references=2)
     shared, alone = (area(few, f"svr(d={WER},share={s})") for s in ("auto", "never"))
@@ -105,8 +105,8 @@ def test_what_is_shared_helps_where_references_are_few() -> None:
 
 
 def test_one_reference_of_each_kind() -> None:
-    """A good one that is judged by the wrong one, and the reverse, teach nothing that could be told
-    from their numbers: so nothing is learnt, and nothing is scored."""
+    """A good reference could only be compared with the bad one, and the reverse, which would leak
+    the label: nothing is learnt, and nothing is scored."""
     items = simulated(5, references=1)
     spec = f"svr(d={WER},share=always)"
     reasons = set(rejoinder.score(items, spec, resamples=100)[spec].unscored.values())
@@ -127,7 +127,7 @@ def test_one_reference_among_contexts_with_more() -> None:
     assert near > far
 
 
-def test_the_switch() -> None:
+def test_least_and_share() -> None:
     """Below ``least`` references a score is the shared one, from there on the context's own."""
     items = simulated(10)  # 8 references each
     auto = values(f"svr(d={WER})", items)
@@ -138,10 +138,9 @@ def test_the_switch() -> None:
     np.testing.assert_allclose(own, never, rtol=0, atol=1e-12)
 
 
-def test_references_do_not_tell_which_of_them_is_judged() -> None:
-    """Words say nothing here, so that nothing can be known: a good reference that is judged has one
-    good other less than a wrong one has, and an estimator that learns from that would be right for
-    no reason."""
+def test_references_do_not_leak_which_one_is_scored() -> None:
+    """Texts are random here, so that nothing can be predicted. A good reference is compared with
+    one good reference fewer than a bad one: an estimator that learns this would seem right."""
     items = simulated(150, references=5, informative=False)
     judged = []
     for first in items[::8]:
@@ -169,9 +168,9 @@ def test_references_do_not_tell_which_of_them_is_judged() -> None:
     assert area(without, f"svr(d={WER})") == pytest.approx(0.5, abs=0.06)
 
 
-def test_winning_rates_do_not_tell_which_of_them_is_missing() -> None:
-    """Rates of one context add up, so that the mean of the others tells the one that is judged.
-    Words say nothing here, and nothing must be found."""
+def test_winning_rates_do_not_leak_which_one_is_missing() -> None:
+    """Rates of one context have a fixed sum, so that the mean of the others reveals the missing
+    one. Texts are random here, and nothing must be predicted."""
     rng = np.random.default_rng(0)
     items, rates = [], []
     for context in range(200):
@@ -188,8 +187,8 @@ def test_winning_rates_do_not_tell_which_of_them_is_missing() -> None:
     assert abs(np.corrcoef(found[scored], np.array(rates)[scored])[0, 1]) < 0.1
 
 
-def test_a_score_does_not_know_its_own() -> None:
-    """Whatever people said of the reply itself, it is judged alike."""
+def test_a_reference_is_not_predicted_from_its_own_score() -> None:
+    """The human score of the reply itself does not change its score."""
     items = simulated(12)
     spec = f"svr(d={WER})"
 
@@ -204,7 +203,7 @@ def test_a_score_does_not_know_its_own() -> None:
     assert judged(1.0) == pytest.approx(judged(0.2), abs=1e-4)
 
 
-def test_the_order_of_items_decides_nothing() -> None:
+def test_the_order_of_items_is_irrelevant() -> None:
     items = simulated(8)
     spec = f"svr(d={WER})"
     order = np.random.default_rng(1).permutation(len(items))
@@ -240,7 +239,7 @@ def test_real_replies_gain_by_other_contexts() -> None:
     assert separated("auto") > separated("never") + 0.01
 
 
-def test_progress_is_told_while_all_are_judged_at_once() -> None:
+def test_progress_is_reported_while_a_whole_set_is_scored() -> None:
     """What learns from the whole set is one batch, however large: it says how far it is."""
     known = [Reference(text, weight=weight) for text, weight in (("a b", 1.0), ("c d", -1.0))]
     items = [

@@ -136,7 +136,7 @@ def test_the_kernel_reaches_the_optimum(n: int, seed: int, c: float, epsilon: fl
         np.testing.assert_allclose(found, model.predict(features[n:]), rtol=0, atol=1e-5)
 
 
-def test_leaving_out_is_a_file_without_it() -> None:
+def test_leaving_out_equals_a_file_without_the_reference() -> None:
     """The reply's own row and column are gone, whether the file leaves them out or the metric."""
     rng = random.Random(3)
     texts = list(dict.fromkeys(sentences(rng, 40)))
@@ -179,7 +179,7 @@ def test_identical_references() -> None:
     assert why(ALONE, "a b", differ) == "no reference but the reply itself"
 
 
-def test_repeated_references_count_as_often() -> None:
+def test_repeated_references_count_repeatedly() -> None:
     """One reference twice is a row and a column more, as in scikit-learn."""
     texts, weights = ["a b", "a b", "c d", "a d"], [1.0, 0.8, -1.0, 0.2]
     matrix = similarity([*texts, "a c"], texts, WER)
@@ -209,7 +209,7 @@ def test_a_reference_without_a_score() -> None:
     assert why("svr", "x", known) == reason
 
 
-def test_a_regression_that_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_regression_that_does_not_converge(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(*arguments: object) -> np.ndarray:
         return np.array([np.nan])
 

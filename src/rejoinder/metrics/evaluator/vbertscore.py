@@ -47,7 +47,7 @@ class VBertScore(BertScore, ExpandingMetric):
     name: ClassVar[str] = "vbertscore"
     summary: ClassVar[str] = "BERTScore over references with weights from -1 to 1"
     needs: ClassVar[frozenset[str]] = frozenset({"references", "weights"})
-    unweighted: ClassVar[str] = "bertscore"
+    unweighted: ClassVar[str | None] = "bertscore"
 
     weight: str = "outside"
 

@@ -44,7 +44,7 @@ class DeltaBleu(Bleu):
     name: ClassVar[str] = "delta-bleu"
     summary: ClassVar[str] = "BLEU over references with weights from -1 to 1"
     needs: ClassVar[frozenset[str]] = frozenset({"references", "weights"})
-    unweighted: ClassVar[str] = "bleu"
+    unweighted: ClassVar[str | None] = "bleu"
 
     n: int = 2
 

@@ -1,4 +1,4 @@
-"""Small models with random weights, in the format of Hugging Face, for what minilm can't show."""
+"""Small models with random weights in the format of Hugging Face."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def tiny_tokenizer(folder: Path, **settings: Any) -> None:
 
 
 def tiny_model(folder: Path, kind: str = "bert", **settings: Any) -> Path:
-    """A model of the given type with three layers of width 24, its weights drawn anew."""
+    """Save a model of some type with three layers, hidden size 24 and random weights."""
     import torch
     import transformers
     from transformers import AutoConfig, AutoModel

@@ -1,4 +1,4 @@
-"""The cache: what was put comes back, whatever happens to the file and to other processes."""
+"""The cache returns what was stored, also after damage to the file and kills of processes."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_damaged_file_is_renamed(tmp_path: Path, damage: str) -> None:
 
 
 def test_two_processes_rename_a_damaged_file_once(tmp_path: Path) -> None:
-    """The second must not throw away what the first has started anew."""
+    """The second must not delete the new file of the first."""
     Cache(tmp_path).put([(key_of("old"), b"1234")])
     file_of(tmp_path).write_bytes(b"no database " * 1000)
     one, other = Cache(tmp_path), Cache(tmp_path)
@@ -137,7 +137,7 @@ for start in range(0, 400, 20):
     fresh = [key for key in some if key not in known]
     cache.put((key, random.Random(key).randbytes(3000)) for key in fresh)
 if sys.argv[3] == "forever":
-    while True:  # until it is killed, in the middle of whatever it does
+    while True:  # until it is killed
         cache.put((key, random.Random(key).randbytes(3000)) for key in some)
 assert cache.problem is None and not cache.repaired and not cache.set_aside, cache.notes()
 """

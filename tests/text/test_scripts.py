@@ -1,4 +1,4 @@
-"""Text that a tokenizer left in one piece is noticed, and text that it split is not."""
+"""Texts that a tokenizer failed to split are detected."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ with_peers = pytest.mark.parametrize(
 
 
 def seen_by(peer: Callable[[str], str], texts: list[str]) -> list[list[str]]:
-    """The tokens that sacreBLEU's metrics see: they drop white space at the end first."""
+    """Return the tokens in sacreBLEU, which removes white space at the end first."""
     return [peer(text.rstrip()).split() for text in texts]
 
 

@@ -1,4 +1,4 @@
-"""TextTable: token numbers that stand for the tokens, made once."""
+"""TextTable: token ids of distinct texts, computed once."""
 
 from __future__ import annotations
 

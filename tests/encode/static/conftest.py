@@ -1,4 +1,4 @@
-"""Pairs to learn from: real ones, of the self-dialogue corpus, and a few made up."""
+"""Training pairs: real ones of the self-dialogue corpus, and a few made-up ones."""
 
 from __future__ import annotations
 

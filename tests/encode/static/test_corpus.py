@@ -1,4 +1,4 @@
-"""Texts to learn from: each turn once, words by frequency, rare words gone."""
+"""Training texts of vectors: each turn once, words by frequency, without rare words."""
 
 from __future__ import annotations
 

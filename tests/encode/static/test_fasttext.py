@@ -1,4 +1,4 @@
-"""fastText's binary models: every vector as gensim's loader has it, unknown words included."""
+"""Binary models of fastText: vectors equal those of gensim, also of unknown words."""
 
 from __future__ import annotations
 

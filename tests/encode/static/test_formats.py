@@ -1,4 +1,4 @@
-"""Foreign files, written by gensim or by hand, come back number by number; bad ones are named."""
+"""Files of other programs are read exactly; bad files are refused with their name."""
 
 from __future__ import annotations
 

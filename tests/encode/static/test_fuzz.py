@@ -1,4 +1,4 @@
-"""Files with anything in them: they open, or are refused with a DataError, and nothing else."""
+"""Damaged and random files either open or are refused with a DataError."""
 
 from __future__ import annotations
 

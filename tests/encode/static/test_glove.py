@@ -142,7 +142,7 @@ def test_known_optimum_is_reached() -> None:
     result = glove.train(counts, 40)
     start, end = result.losses[0], glove.loss(counts, result)
     assert end < 1e-4 * start
-    # and with it the matrix itself comes back
+    # and it reproduces the matrix itself
     fit = np.einsum("ik,jk->ij", result.parameters[:, 0, :-1], result.parameters[:, 1, :-1])
     fit += result.parameters[:, 0, -1][:, None] + result.parameters[:, 1, -1][None, :]
     assert np.abs(fit - logs).max() < 0.2

@@ -1,4 +1,4 @@
-"""One name for everything, and the cache of converted files: shared, whole, mended."""
+"""Opening vectors by name, and the cache of converted files: shared, complete, repaired."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_file_is_converted_once(cache: Path, file: Path) -> None:
 
 
 def test_changed_file_is_converted_again(cache: Path, file: Path) -> None:
-    """Even if neither name nor size tell."""
+    """Also if name and size are the same."""
     one = open_foreign_file(file, "v")
     file.write_text(TEXT.replace("4", "5"))
     other = open_foreign_file(file, "v")

@@ -32,7 +32,7 @@ Train = Callable[..., Done]
 
 @pytest.fixture
 def train(capsys: pytest.CaptureFixture[str]) -> Train:
-    """The command as the program runs it, without the second that a new process takes."""
+    """Run the command in this process, which saves the start of a new one."""
 
     def start(*arguments: str | Path) -> Done:
         code = run(["train", "vectors", *map(str, arguments)])

@@ -264,7 +264,7 @@ def test_nothing_to_encode(make_model: Make) -> None:
 
 
 def test_special_tokens(make_model: Make) -> None:
-    """What stands around every text; an unknown word belongs to the text."""
+    """Tokens around every text; the unknown token is not among them."""
     assert Encoder(str(make_model())).special_ids == {2, 3}
     assert open_encoder().special_ids == {101, 102}
     assert open_encoder() is open_encoder("minilm")

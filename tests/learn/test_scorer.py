@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from learn.tiny import make_bert
 from rejoinder.errors import DataError, UsageError
 from rejoinder.learn.batches import make_rng
 from rejoinder.learn.calibration import calibrate
+from rejoinder.learn.checkpoint import read_checkpoint, write_checkpoint
+from rejoinder.learn.inference import MODEL
 from rejoinder.learn.inputs import make_input
 from rejoinder.learn.inputs.input_encoder import InputEncoder
 from rejoinder.learn.networks.ensemble import members_of
@@ -377,3 +380,64 @@ def test_wrong_settings_are_reported_together() -> None:
     assert "unknown kind of negatives 'near'" in str(error.value)
     assert SETTINGS.to_dict()["training"]["seed"] == 1
     assert SETTINGS.to_dict()["hard_negatives"] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"options": []}, "options of the network must be"),
+        ({"options": {"context_turns": 2}}, "options of the network must be"),
+        ({"context_turns": 10**12}, "context_turns is 1000000000000"),
+        ({"context_turns": True}, "context_turns is True"),
+        ({"slope": "1"}, "slope is '1'"),
+        ({"part": "rater"}, "does not hold the part 'scorer'"),
+        ({"kind": "rejoinder.learn.networks.raters:VectorRater"}, "invalid|do not fit"),
+        ({"context_turns": 1}, "does not fit input.json: views is 2, expected 1"),
+    ],
+)
+def test_tampered_metadata_is_a_data_error(
+    fitted: dict[str, tuple[Scorer, TrainingResult]],
+    tmp_path: Path,
+    change: dict[str, Any],
+    message: str,
+) -> None:
+    fitted["vectors"][0].save(tmp_path)
+    path = tmp_path / MODEL
+    tensors, metadata = read_checkpoint(path)
+    options = metadata["options"]
+    for name, value in change.items():
+        if name in options:
+            options[name] = value
+        else:
+            metadata[name] = value
+    write_checkpoint(path, tensors, metadata)
+    with pytest.raises(DataError, match=message):
+        Scorer.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"encoder": 7}, {"encoder": "bm25"}, {"encoder": "encoder("}, {"extra_layer": 10**12},
+        {"extra_layer": -1}, {"char_ngram_buckets": 64}, {"question_feature": "yes"},
+        {"question_feature": True}, {"input": ["vectors"]}, {"format": "1"}, {"depends": None},
+    ],
+)  # fmt: skip
+def test_a_tampered_input_file_is_a_data_error(
+    fitted: dict[str, tuple[Scorer, TrainingResult]], tmp_path: Path, change: dict[str, Any]
+) -> None:
+    fitted["vectors"][0].save(tmp_path)
+    path = tmp_path / "input.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), **change}))
+    with pytest.raises(DataError):
+        Scorer.open(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", "[" * 100_000, '{"input": "gru"}', "\xff"])
+def test_an_input_file_that_is_no_record_is_a_data_error(
+    fitted: dict[str, tuple[Scorer, TrainingResult]], tmp_path: Path, content: str
+) -> None:
+    fitted["gru"][0].save(tmp_path)
+    (tmp_path / "input.json").write_bytes(content.encode("latin-1"))
+    with pytest.raises(DataError, match=r"input\.json"):
+        Scorer.open(tmp_path)

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from learn.toy import SETTINGS, Net, Points, Rows, learn, loss
 from rejoinder.errors import DataError, ResourceError, UsageError
+from rejoinder.learn import checkpoint, optimizer, training
 from rejoinder.learn import state as states
-from rejoinder.learn import training
 from rejoinder.learn.batches import BatchSource
 from rejoinder.learn.checkpoint import read_checkpoint
 from rejoinder.learn.progress import TrainingProgress
@@ -132,9 +132,9 @@ def crashing(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
 
         return call
 
-    monkeypatch.setattr(training, "save_best", guarded(training.save_best))
-    monkeypatch.setattr(states, "write_checkpoint", guarded(states.write_checkpoint))
-    monkeypatch.setattr(training, "set_learning_rate", guarded(training.set_learning_rate))
+    monkeypatch.setattr(training, "save_best", guarded(states.save_best))
+    monkeypatch.setattr(states, "write_checkpoint", guarded(checkpoint.write_checkpoint))
+    monkeypatch.setattr(training, "set_learning_rate", guarded(optimizer.set_learning_rate))
     monkeypatch.setattr(os, "replace", guarded(os.replace))
 
 

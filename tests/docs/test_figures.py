@@ -12,6 +12,7 @@ import pytest
 import rejoinder
 from docs.blocks import DOCS, ROOT
 from rejoinder.meta_evaluation.correlate import correlate
+from rejoinder.metrics.metric import make_metric
 from rejoinder.registry import METRICS
 from rejoinder.spec import parameters, parse
 from rejoinder.testsets import load
@@ -75,6 +76,8 @@ def test_pages_of_evaluator_metrics_quote_the_study() -> None:
     quoted = {parse(re.findall(r"`([^`]+)`", row)[0]).name for _, row in rows}
     assert {"unreferenced", "rejoinder", "vcosine"} <= quoted
     assert all(row in study for _, row in rows)
+    for spec, _ in rows:
+        assert make_metric(spec).name == spec.name
 
 
 def test_table_7_of_gupta_et_al() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -54,8 +55,12 @@ def data() -> Path:
     return DATA
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Count the tests that were skipped for want of data."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter,
+) -> Generator[None, None, None]:
+    """Count the tests that were skipped for want of data, below pytest's own summary."""
+    yield
     skipped = sum(
         NO_DATA in str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])
     )

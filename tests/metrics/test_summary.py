@@ -164,7 +164,7 @@ def test_memory_is_bounded_for_many_systems() -> None:
     ]
     summarizer = Summarizer([metric], resamples=100)
     list(summarizer.watch(evaluate(some, [metric])))
-    size = summarizer._resampled // 10
+    size = summarizer._resampled[0] // 10
     bounded = Summarizer([metric], resamples=100, max_resampled=4 * size + 1)
     list(bounded.watch(evaluate(some, [metric])))
     intervals = [s.mean is not None and s.mean.low is not None for s in bounded.summaries()]

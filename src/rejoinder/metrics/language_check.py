@@ -19,6 +19,10 @@ ADVICE = (
     " --any-language (any_language=True) scores them all the same"
 )
 
+FULL_CHECK = 2000
+"""Number of texts that are all examined; of later batches only a sample is."""
+SAMPLE = 100
+
 
 class LanguageCheck:
     """Checks batches of items against the languages that metrics know."""
@@ -35,6 +39,7 @@ class LanguageCheck:
             for who, languages in metric.languages().items():
                 self._users.setdefault((who, languages), []).append(metric)
         self._noted: set[str] = set()
+        self._examined = 0
 
     def check(self, items: Sequence[Item]) -> None:
         """Raise DataError if texts of the items are in another language; or, if any language is
@@ -42,6 +47,9 @@ class LanguageCheck:
         if not self._users:
             return
         texts = _texts(items)
+        if self._examined >= FULL_CHECK:
+            texts = texts[:: -(-len(texts) // SAMPLE)]
+        self._examined += len(texts)
         found: dict[frozenset[str], OtherLanguage | None] = {}
         for (who, languages), metrics in self._users.items():
             if who in self._noted:

@@ -81,7 +81,8 @@ class Summarizer:
     blank_replies: Counter[str] = field(default_factory=Counter)
     """Number of blank replies by system."""
     _tallies: dict[tuple[int, str], _Tally] = field(default_factory=dict)
-    _resampled: int = 0
+    _resampled: Counter[int] = field(default_factory=Counter)
+    """Numbers that the resamples of each metric take."""
     _without_intervals: set[str] = field(default_factory=set)
 
     def watch(
@@ -117,7 +118,7 @@ class Summarizer:
                 total = rows.sum(axis=0)
                 if tally.total is None:
                     tally.total = total
-                    tally.resampled = self._resamples_of(system, len(total))
+                    tally.resampled = self._resamples_of(which, system, len(total))
                 else:
                     tally.total = tally.total + total
                 if tally.resampled is not None:
@@ -125,15 +126,16 @@ class Summarizer:
         if resampling:
             self._resample(keys, resampling)
 
-    def _resamples_of(self, system: str, size: int) -> Floats | None:
+    def _resamples_of(self, which: int, system: str, size: int) -> Floats | None:
         """Return zeros for the sums of all resamples; None if there is no room for them."""
         if not self.resamples:
             return None
-        if self._resampled + self.resamples * size > self.max_resampled:
+        size *= self.resamples
+        if self._resampled[which] + size > self.max_resampled // len(self.metrics):
             self._without_intervals.add(system)
             return None
-        self._resampled += self.resamples * size
-        return np.zeros((self.resamples, size))
+        self._resampled[which] += size
+        return np.zeros((self.resamples, size // self.resamples))
 
     def _resample(self, keys: np.ndarray, resampling: list[tuple[Floats, Ints, Floats]]) -> None:
         from rejoinder.kernels.poisson import poisson_counts

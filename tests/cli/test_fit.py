@@ -175,6 +175,21 @@ def test_wrong_arguments_and_data_are_one_line(
     assert not list(tmp_path.glob(".*")), "no hidden folder is left"
 
 
+def test_a_wrong_log_format_names_the_first_problem_and_writes_rejects(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "log.jsonl").write_text('{"text": "hello"}\n{"text": "hi"}\n')
+    done = run("fit", "log.jsonl", "--format", "twitter", "--preset", "tiny", "-o", "evaluator")
+    assert done.returncode == 3
+    assert b"log.jsonl:1: " in done.stderr
+    assert b"evaluator.rejects.jsonl" in done.stderr
+    rejects = (tmp_path / "evaluator.rejects.jsonl").read_text().splitlines()
+    assert [json.loads(line)["line"] for line in rejects] == [1, 2]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "evaluator.rejects.jsonl", "log.jsonl",
+    ]  # fmt: skip
+
+
 def test_arguments_are_checked_before_torch_is_loaded() -> None:
     code = (
         "import sys\nfrom rejoinder.cli.main import run\n"

@@ -446,3 +446,21 @@ def test_japanese_uses_its_tokenizer(tmp_path: Path) -> None:
     assert found.manifest.validation["unreferenced"]["auc"] > 0.7
     built = msgspec.json.decode((found.folder / "unreferenced" / "input.json").read_bytes())
     assert "ja-mecab" in built["encoder"]
+
+
+def test_an_encoder_for_another_language_is_refused_before_training(tmp_path: Path) -> None:
+    """Also with the right --language: the packaged encoder knows English only."""
+    rows = [
+        row(
+            f"d{n}",
+            [],
+            f"今日は{n}番の電車に乗りました",
+            f"それは大変でしたね、{n}番ですか",
+            f"u{n}",
+        )
+        for n in range(40)
+    ]
+    path = write(tmp_path / "pairs.parquet", rows)
+    with pytest.raises(DataError, match="mostly Japanese"):
+        fit([str(path)], tmp_path / "evaluator", read_settings("small", "en"))
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs.parquet"]

@@ -336,3 +336,28 @@ def test_arguments_are_checked_before_any_work(tmp_path: Path) -> None:
         check_inputs([f"{tmp_path}/a.parquet"], [], "reddit")
     with pytest.raises(UsageError, match="the same name"):
         check_inputs([f"{tmp_path}/a.parquet", f"{tmp_path}/b/a.parquet"], [], None)
+
+
+def test_learn_from_chooses_the_role_of_responses(tmp_path: Path) -> None:
+    """By default, only turns of users are learnt as responses."""
+    words = ["soup", "bread", "train", "ticket", "hotel", "guitar", "piano", "tulip"]
+    lines = [
+        {
+            "messages": [
+                {"role": "user", "content": f"We like the {a} and the {b} very much"},
+                {"role": "assistant", "content": f"The {a} is better than the {b}, I think"},
+                {"role": "user", "content": f"That is what people say about the {a} and the {b}"},
+            ]
+        }
+        for a in words
+        for b in words
+        if a != b
+    ]
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    data = DataSettings(validation_share=0.3)
+    first_words = {}
+    for learn_from in (None, "assistant", "all"):
+        _, rows = collected(tmp_path, log, format="chat", learn_from=learn_from, data=data)
+        first_words[learn_from] = {each["response"].split()[0] for each in rows}
+    assert first_words == {None: {"That"}, "assistant": {"The"}, "all": {"That", "The"}}

@@ -49,14 +49,16 @@ LETTER = regex.compile(r"\p{L}")
 D, S = r"[\d０-９]", "[ .‐‑‒–−－ー-]"
 NOT_BEFORE = rf"(?<![\w０-９$€£¥￥#=])(?<!{D}[.,:/-])"
 NOT_AFTER = rf"(?![\w０-９])(?![.,:/-]{D})(?! ?[円元万億亿%％])"
-PHONES = [  # in the order in which they are tried, with the fewest and most digits
+PHONE_PATTERNS = [  # in the order in which they are tried, with the fewest and most digits
     (rf"[+＋]{D}{{1,3}}(?:{S}?[(（]?{D}{{1,5}}[)）]?){{1,5}}", 8, 15),
     (rf"[(（]?[0０]{D}{{1,4}}[)）]?(?:{S}?[(（]?{D}{{1,8}}[)）]?){{1,4}}", 10, 12),
     (rf"(?:[1１]{S})?[(（]?[2-9２-９]{D}{D}[)）]?{S}?{D}{{3}}{S}{D}{{4}}", 10, 11),
     (rf"[2-9２-９]{D}{D}[2-9２-９]{D}{{6}}", 10, 10),
     (rf"[1１][3-9３-９]{D}{S}?{D}{{4}}{S}?{D}{{4}}", 11, 11),
 ]
-PHONES = [(re.compile(NOT_BEFORE + p + NOT_AFTER, re.A), low, high) for p, low, high in PHONES]
+PHONES = [
+    (re.compile(NOT_BEFORE + p + NOT_AFTER, re.A), low, high) for p, low, high in PHONE_PATTERNS
+]
 MAYBE_PHONE = re.compile(rf"(?:{D}\D*){{8}}", re.A)
 
 UNSPACED = {"ja", "zh", "th", "lo", "km", "my", "bo", "dz"}

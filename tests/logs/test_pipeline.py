@@ -7,6 +7,7 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -29,7 +30,7 @@ def settings(format: str, language: str = "en", **options: object) -> Settings:
     return Settings(reader=READERS.make(format), salt=SALT, **options)  # type: ignore[arg-type]
 
 
-def rows(path: Path) -> list[dict[str, object]]:
+def rows(path: Path) -> list[dict[str, Any]]:
     table = pq.read_table(path)
     assert table.schema.equals(PAIRS)
     return table.to_pylist()

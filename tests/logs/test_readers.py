@@ -20,10 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.errors import DataError, UsageError
+from rejoinder.files.jsonl import MAX_LINE_BYTES
 from rejoinder.logs.read import BATCH_ROWS, MAX_CHARACTERS, read_chunk
 from rejoinder.logs.readers import lines as lines_module
-from rejoinder.logs.readers.lines import Lines, cut
-from rejoinder.logs.readers.reader import DELETED, Chunk, Reader, Turn, dialogue, make_reader
+from rejoinder.logs.readers.lines import Chunk, Lines, cut
+from rejoinder.logs.readers.reader import DELETED, Reader, Turn, dialogue, make_reader
 from rejoinder.logs.readers.times import BadTime, microseconds
 from rejoinder.logs.schema import POSTS
 from rejoinder.registry import READERS
@@ -604,7 +605,7 @@ def test_empty_archives(tmp_path: Path, name: str) -> None:
 
 def test_a_line_without_end(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
-    size = lines_module.MAX_LINE_BYTES
+    size = MAX_LINE_BYTES
     path.write_bytes(b"a\tb\n" + b"x" * (size + 5) + b"\nc\td\n" + b"y" * (size + 1))
     for chunk_size in (2**25, 2**20):
         found = rows(READERS.make("tsv"), path, chunk_size)

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rejoinder.retrieve.pool import Pool, open_pool
+from rejoinder.retrieve.index_folder import open_pool
+from rejoinder.retrieve.pool import Pool
 
 Row = tuple[str, str] | tuple[list[str], str, str]
 Ranked = list[list[tuple[int, Any]]]

@@ -12,8 +12,8 @@ import pytest
 from rejoinder.errors import MissingExtra, UsageError
 from rejoinder.retrieve import ann
 from rejoinder.retrieve.ann import AnnIndex
-from rejoinder.retrieve.index_folder import build_index
-from rejoinder.retrieve.pool import Pool, open_pool
+from rejoinder.retrieve.index_folder import build_index, open_pool
+from rejoinder.retrieve.pool import Pool
 from rejoinder.retrieve.retriever import Queries, make_retriever
 
 SIZE = 12_000

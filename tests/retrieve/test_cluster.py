@@ -16,8 +16,7 @@ from rejoinder.retrieve import ann, scan
 from rejoinder.retrieve import pool as pools
 from rejoinder.retrieve.distribute import search_on
 from rejoinder.retrieve.expand_items import expand
-from rejoinder.retrieve.index_folder import build_index
-from rejoinder.retrieve.pool import open_pool
+from rejoinder.retrieve.index_folder import build_index, open_pool
 from rejoinder.retrieve.retriever import Queries, make_retriever
 
 pytestmark = pytest.mark.xdist_group("spark")

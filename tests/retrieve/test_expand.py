@@ -11,8 +11,9 @@ import pytest
 from rejoinder.errors import DataError, ResourceError, UsageError
 from rejoinder.files.item_file import read_items
 from rejoinder.items import Item, Reference
-from rejoinder.retrieve.expand_items import ExpansionReport, ExpansionSettings, expand
+from rejoinder.retrieve.expand_items import ExpansionReport, expand
 from rejoinder.retrieve.index_folder import build_index, work_on
+from rejoinder.retrieve.retrieved_references import ExpansionSettings
 from rejoinder.retrieve.retriever import make_retriever
 
 POOL = [

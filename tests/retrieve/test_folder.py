@@ -12,8 +12,7 @@ import pytest
 from rejoinder.encode.text_encoders import WordVectorEncoder
 from rejoinder.errors import DataError, ResourceError, UsageError
 from rejoinder.retrieve import pool as pools
-from rejoinder.retrieve.index_folder import build_index, work_on
-from rejoinder.retrieve.pool import open_pool
+from rejoinder.retrieve.index_folder import build_index, open_pool, work_on
 from rejoinder.retrieve.retriever import Queries, Retriever, make_retriever
 
 ROWS = [(f"w{i % 10} w{i % 7}", f"r{i}") for i in range(100)]

@@ -13,7 +13,7 @@ import pytest
 
 from rejoinder.errors import DataError, UsageError
 from rejoinder.retrieve import pool as pools
-from rejoinder.retrieve.pool import open_pool
+from rejoinder.retrieve.index_folder import open_pool
 from rejoinder.retrieve.retriever import Queries, make_retriever
 
 ROWS = [([f"c{i}"] * (i % 3), f"u{i}", f"r{i % 4}") for i in range(50)]

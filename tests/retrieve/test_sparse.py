@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from rejoinder.retrieve import pool as pools
 from rejoinder.retrieve import postings
+from rejoinder.retrieve.index_folder import open_pool
 from rejoinder.retrieve.retriever import Queries, make_retriever
 
 ROWS = [
@@ -167,7 +168,7 @@ def _pool(rows: list[tuple[list[str], list[str]]]) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         texts = [[" ".join(row[i]) for row in rows] for i in (0, 1)]
         pq.write_table(pa.table(texts, names=["utterance", "response"]), Path(folder) / "p.parquet")
-        return pools.open_pool(Path(folder) / "p.parquet")
+        return open_pool(Path(folder) / "p.parquet")
 
 
 def test_why_a_query_finds_nothing(pool_of: Any) -> None:

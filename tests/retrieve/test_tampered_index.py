@@ -169,8 +169,12 @@ VECTORS: dict[str, tuple[str, Tamper]] = {
     ),
     "fewer rows": ("utterance.npy", replace("index-*/utterance.npy", npy(np.ones((39, 5), "f4")))),
     "doubles": ("utterance.npy", replace("index-*/utterance.npy", npy(np.ones((40, 5))))),
+    "not a number": (
+        "utterance.npy",
+        replace("index-*/utterance.npy", npy(np.full((40, 5), np.nan, "f4"))),
+    ),
     "infinite": (
-        "index-",
+        "utterance.npy",
         replace("index-*/utterance.npy", npy(np.full((40, 5), np.inf, "f4"))),
     ),
 }

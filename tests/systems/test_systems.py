@@ -13,7 +13,8 @@ import pytest
 
 from rejoinder.errors import UsageError
 from rejoinder.registry import SYSTEMS
-from rejoinder.retrieve.pool import Pool, open_pool
+from rejoinder.retrieve.index_folder import open_pool
+from rejoinder.retrieve.pool import Pool
 from rejoinder.systems.controls import NOTHING_LEFT, most_frequent
 from rejoinder.systems.retrieval import NOTHING_SIMILAR
 from rejoinder.systems.system import EMPTY_TURN, NO_TURN, Replies, make_system

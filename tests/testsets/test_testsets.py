@@ -274,7 +274,7 @@ def test_another_file_is_refused(
     with path.open("a") as stream:
         stream.write("\n")
     with pytest.raises(
-        DataError, match=r"not the file that was checked: .* b72623af…, found "
+        DataError, match=r"another version of the file: .* b72623af…, found "
     ) as e:
         load("grade-convai2")
     assert (e.value.path, e.value.exit_code) == (str(path), 3)

@@ -21,8 +21,8 @@ from fitting.toy import write
 from rejoinder.errors import DataError, RejoinderError, UsageError
 from rejoinder.evaluator import evaluator as evaluator_module
 from rejoinder.items import Item
+from rejoinder.retrieve.index_folder import open_pool
 from rejoinder.retrieve.leaks import LeakIndex, find_leaks
-from rejoinder.retrieve.pool import open_pool
 
 CONTEXTS = [["hello", "the cat sat on I'm"], ["a mat on the mat"], ["cats cats . sat"]]
 REPLIES = ["the cat sat", "a mat I'm on", "."]

@@ -116,7 +116,7 @@ class Cleaning:
     def for_language(
         cls, code: str, *, off: Collection[str] = (), on: Collection[str] = (), **parameters: Any
     ) -> Cleaning:
-        """Return the defaults of a language, with some filters switched ``off`` and others ``on``."""
+        """Return the defaults of a language, with filters switched ``off`` and ``on``."""
         plain = known_language(code).code
         own = [field.name for field in fields(cls) if field.name not in ("language", "filters")]
         problems = [

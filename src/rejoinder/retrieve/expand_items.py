@@ -28,10 +28,10 @@ from rejoinder.files.output import open_output
 from rejoinder.files.paths import is_folder
 from rejoinder.items import Item
 from rejoinder.progress import Progress
-from rejoinder.retrieve.index_folder import discard_other_pairs, work_on
+from rejoinder.retrieve.index_folder import discard_other_pairs, open_pool, work_on
 from rejoinder.retrieve.language_check import OnWarning, check_language, check_pool_language
 from rejoinder.retrieve.leaks import find_leaks
-from rejoinder.retrieve.pool import Pool, open_pool
+from rejoinder.retrieve.pool import Pool
 from rejoinder.retrieve.retrieved_references import (
     DEFAULT_SETTINGS,
     ExpansionSettings,
@@ -114,12 +114,11 @@ def expand(
         pool = stack.enter_context(open_pool(pairs)) if is_folder(pairs) else None
         retriever = _choose_retriever(pool, retriever, split)
         queries = ItemQueries.of(read_items(source), retriever)
-        languages = {"any_language": any_language, "on_warning": on_warning}
-        check_language(retriever, list(queries.last_turns), source.name, **languages)
+        check_language(retriever, list(queries.last_turns), source.name, any_language, on_warning)
         if pool is None:
             pool = stack.enter_context(open_pool(pairs, split=split, work=work))
             discard_other_pairs(work, pool)
-            check_pool_language(pool, retriever, **languages)
+            check_pool_language(pool, retriever, any_language, on_warning)
         leaks, counts = _find_leaks(pool, queries, settings, watch)
         with watch("indexing") as advance:
             pool.index(retriever, advance)

@@ -18,11 +18,11 @@ import msgspec
 from rejoinder.errors import DataError, RejoinderError, UsageError
 from rejoinder.files.checked import inside, read_bytes
 from rejoinder.files.output import LOCK, only_run, replace_folder, unwritable
-from rejoinder.files.paths import exists, is_file, resolve, work_folder
+from rejoinder.files.paths import exists, is_file, is_folder, resolve, work_folder
 from rejoinder.progress import Progress
 from rejoinder.registry import RETRIEVERS
 from rejoinder.retrieve.language_check import OnWarning, check_pool_language
-from rejoinder.retrieve.pool import PAIRS, RESPONSE_IDS, Pool, index_name, open_pool
+from rejoinder.retrieve.pool import PAIRS, RESPONSE_IDS, Pool, index_name, open_pairs_pool
 from rejoinder.retrieve.retriever import Retriever
 from rejoinder.version import __version__
 
@@ -80,7 +80,7 @@ def build_index(
     if exists(target) and not is_file(target / MANIFEST):
         raise UsageError(f"{target} exists and is not an index; choose another name")
     with work_on(target) as (work, lock), _explain_write_errors(target):
-        with open_pool(pairs, split=split, work=work) as pool:
+        with open_pairs_pool(pairs, split=split, work=work) as pool:
             discard_other_pairs(work, pool)
             check_pool_language(pool, retriever, any_language=any_language, on_warning=on_warning)
             folder = work / index_name(retriever)
@@ -170,6 +170,17 @@ def read_manifest(folder: Path) -> Manifest:
         raise DataError(
             "not the manifest of an index; make it anew with 'rejoinder index'", path=str(path)
         ) from None
+
+
+def open_pool(path: str | Path, *, split: str | None = None, work: Path | None = None) -> Pool:
+    """Open pairs (Parquet; see :func:`open_pairs_pool`) or an index folder."""
+    if not is_folder(path):
+        return open_pairs_pool(str(path), split=split, work=work)
+    if split is not None:
+        raise UsageError(
+            f"{path} is an index, which was made of one split or of all; leave out the split"
+        )
+    return open_index(Path(path))
 
 
 def open_index(folder: Path) -> Pool:

@@ -25,7 +25,6 @@ def check_language(
     retriever: Retriever,
     texts: Sequence[str],
     path: str,
-    *,
     any_language: bool = False,
     on_warning: OnWarning | None = None,
 ) -> None:
@@ -48,7 +47,6 @@ def check_language(
 def check_pool_language(
     pool: Pool,
     retriever: Retriever,
-    *,
     any_language: bool = False,
     on_warning: OnWarning | None = None,
 ) -> None:
@@ -56,6 +54,4 @@ def check_pool_language(
     if retriever.languages is not None:
         step = -(-pool.size // MAX_EXAMINED)
         texts = pool.utterances(np.arange(0, pool.size, step))
-        check_language(
-            retriever, texts, pool.path, any_language=any_language, on_warning=on_warning
-        )
+        check_language(retriever, texts, pool.path, any_language, on_warning)

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.errors import DataError, UsageError, missing_extra
+from rejoinder.errors import DataError, missing_extra
 from rejoinder.files.checked import read_array
-from rejoinder.files.paths import is_folder, open_regular, reason
+from rejoinder.files.paths import open_regular, reason
 from rejoinder.logs.pairs_file import has_nulls, open_pairs, read_pairs_batches
 from rejoinder.progress import Progress
 from rejoinder.retrieve.retriever import (
@@ -255,28 +255,20 @@ def index_name(retriever: Retriever) -> str:
     return f"index-{hashlib.blake2b(settings.encode(), digest_size=6).hexdigest()}"
 
 
-def open_pool(path: str | Path, *, split: str | None = None, work: Path | None = None) -> Pool:
-    """Open pairs (Parquet) or a folder made by ``rejoinder index``.
+def open_pairs_pool(path: str, *, split: str | None = None, work: Path | None = None) -> Pool:
+    """Open the pairs of a Parquet file, or those of one split.
 
-    ``split`` takes only the pairs of train, validation or test. ``work`` is a folder for the copy
-    of the texts and for indexes, which is kept; without one, both are temporary.
+    ``work`` is a folder for the copy of the texts and for indexes, which is kept; without one, both
+    are temporary.
     """
-    if is_folder(path):
-        from rejoinder.retrieve.index_folder import open_index
-
-        if split is not None:
-            raise UsageError(
-                f"{path} is an index, which was made of one split or of all; leave out the split"
-            )
-        return open_index(Path(path))
     folder = work or Path(tempfile.mkdtemp(prefix="rejoinder-pool-"))
     try:
-        size, digest = copy_pairs(str(path), folder, split)
+        size, digest = copy_pairs(path, folder, split)
     except BaseException:
         if work is None:
             shutil.rmtree(folder, ignore_errors=True)
         raise
-    pool = Pool(str(path), folder, size, digest)
+    pool = Pool(path, folder, size, digest)
     pool.use_scratch(folder, remove=work is None)
     return pool
 

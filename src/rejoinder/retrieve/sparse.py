@@ -12,11 +12,12 @@ TF-IDF is the cosine of vectors with tf · ln(N / df) for each word (Lowe et al.
 Sums are in float64, over the words of the query in their order, and rounded to float32 at the end.
 
 Why not bm25s (0.3.16, method "lucene"): on 50,000 utterances of the self-dialogue corpus, two
-cores, k = 15, it took 2.3 s and 58 MB to index and 0.76 s for 1,000 queries; this module takes 0.24 s, 22
-MB and 0.66 s, TF-IDF included in the same code. The scores agree (differences below 1e-6), but of
-equally similar rows bm25s returns any: 39 % of the queries got another order and 11 % other rows,
-while hits here do not depend on blocks or machines. It can neither leave out leaks, nor return
-distinct responses only, nor multiply two keys (``on=both``), nor index a pool larger than memory.
+cores, k = 15, it took 2.3 s and 58 MB to index and 0.76 s for 1,000 queries; this module takes 0.24
+s, 22 MB and 0.66 s, TF-IDF included in the same code. The scores agree (differences below 1e-6),
+but of equally similar rows bm25s returns any: 39 % of the queries got another order and 11 % other
+rows, while hits here do not depend on blocks or machines. It can neither leave out leaks, nor
+return distinct responses only, nor multiply two keys (``on=both``), nor index a pool larger than
+memory.
 ``tests/retrieve/test_sparse.py`` compares the two.
 """
 

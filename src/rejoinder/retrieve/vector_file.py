@@ -88,6 +88,8 @@ class VectorFile:
                 if not count:
                     raise DataError("ends too early", path=str(self.path))
                 view = view[count:]
+        if not np.isfinite(out.sum()):  # a sum is finite only if all vectors are
+            raise DataError("holds a value that is not a finite number", path=str(self.path))
 
 
 def blocks(

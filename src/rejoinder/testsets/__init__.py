@@ -1,8 +1,8 @@
-"""Judged sets of replies, read from a folder of the user's and turned into items.
+"""Load published test sets of rated replies as items.
 
-The material belongs to others, under their licences, so none of it is in this package: the
-environment variable ``REJOINDER_DATA`` names the folder. What is offered, where it comes
-from and what may be done with it is in :mod:`rejoinder.testsets.catalogue`.
+The data has its own licences and is not part of this package: the environment variable
+``REJOINDER_DATA`` names the folder with the files. Sources, licences and digests of all sets are in
+:mod:`rejoinder.testsets.catalogue`.
 
     from rejoinder.testsets import load
     items = list(load("grade-convai2"))

@@ -1,6 +1,6 @@
-"""What there is: every judged set by name, with its source, licence and digests.
+"""The catalogue of test sets, with source, licence and digests of each.
 
-A loader is named as ``module:function`` and imported when first used. It takes the paths of
+A loader is given as ``module:function`` and imported when it is first used. It takes the paths of
 the set's files, in the order listed here, and yields rows (:mod:`rejoinder.testsets.source`).
 """
 
@@ -22,7 +22,7 @@ from rejoinder.testsets.source import File, Row, locate
 
 @dataclass(frozen=True)
 class Dataset:
-    """One judged set."""
+    """A published test set."""
 
     name: str
     description: str
@@ -32,12 +32,12 @@ class Dataset:
     citation: str
     files: tuple[File, ...]
     references: tuple[str, ...]
-    """Which of single, multi, scored and none it offers, the default first."""
+    """The kinds of references that it offers (single, multi, scored, none), the default first."""
     size: int
     loader: str
 
     def paths(self) -> list[Path]:
-        """Where the files are, each checked against its digest."""
+        """Return the paths of the files, after checking their digests."""
         return [locate(file, self.name, self.source) for file in self.files]
 
     def rows(self) -> Iterator[Row]:
@@ -119,7 +119,7 @@ def _open2ch(part: str) -> Dataset:
         licence="Apache-2.0",
         citation=_INABA,
         files=(_RANKING,),
-        # its one reference would be the true reply, which is to be told from the random ones
+        # the only reference would be the true reply, which metrics must tell from random ones
         references=("none",),
         size=20_000,
         loader=f"open2ch:{part}",
@@ -189,16 +189,16 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Dataset:
-    """The set of that name; an unknown name is answered with the nearest ones."""
+    """Return the set of this name; an unknown name raises UsageError with similar names."""
     if name not in CATALOGUE:
         raise UsageError(f"unknown dataset '{name}': {did_you_mean(name, CATALOGUE)}")
     return CATALOGUE[name]
 
 
 def load(name: str, references: str | None = None) -> Iterator[Item]:
-    """The items of a set, with its references; by default the first kind that the set offers.
+    """Return the items of a set, with its references; by default the first kind that it offers.
 
-    Wrong arguments and missing or other files are reported here, before the first item.
+    Wrong arguments, missing files and other versions of them raise before the first item.
     """
     dataset = find(name)
     references = dataset.references[0] if references is None else references

@@ -1,12 +1,12 @@
-"""Gupta et al. 2019: DailyDialog's test dialogues with several references a turn.
+"""Gupta et al. 2019: test dialogues of DailyDialog with several references for each turn.
 
-``rated``: 500 replies of five systems, one of them a human, with averaged ratings. The
-references are joined by literal tabs inside a quoted field; the last is the original reply.
+``rated``: 500 replies of five systems, one of them human, with averaged ratings. The references are
+separated by tabs inside a quoted field; the last one is the original reply.
 
-``hred``: one system's reply to every turn but the last of 1,000 dialogues, in three files
-that only their order ties together. The original reply stands in two of them, so every line
-is checked to be in step. One of the 33,700 references (364_0) is empty and left out: it is
-no reply. Context turns keep their capitals, which replies and references have lost.
+``hred``: the replies of one system to every turn but the last of 1,000 dialogues, in three files
+with parallel lines. The original reply is in two of them, which is checked for every line. One of
+the 33,700 references (364_0) is empty and left out. Context turns are in mixed case, replies and
+references in lower case.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COLUMNS = [
 
 
 def rated(ratings: Path) -> Iterator[Row]:
-    """The rows of ``human_ratings.csv``."""
+    """Yield the rows of ``human_ratings.csv``."""
     with ratings.open("rb") as stream:
         lines = (line + "\n" for _, line in text_lines(stream, str(ratings)))
         table = csv.reader(lines, strict=True)
@@ -78,7 +78,7 @@ class _Dialogue(msgspec.Struct):
 
 
 class _Slot(NamedTuple):
-    """A place in a dialogue at which the system replied."""
+    """A turn of a dialogue to which the system replied."""
 
     context_id: str
     context: list[str]
@@ -86,7 +86,7 @@ class _Slot(NamedTuple):
 
 
 def hred(outputs: Path, originals: Path, dialogues: Path) -> Iterator[Row]:
-    """The lines of ``hred_outputs.txt`` with their contexts and references."""
+    """Yield the lines of ``hred_outputs.txt`` with their contexts and references."""
     with outputs.open("rb") as replies, originals.open("rb") as targets:
         rows = zip_longest(
             _slots(dialogues),

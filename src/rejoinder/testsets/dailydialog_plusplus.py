@@ -1,13 +1,13 @@
-"""Sai et al. 2020: good, adversarially wrong and random replies to one context.
+"""Sai et al. 2020: good, adversarially wrong and random replies to each context.
 
-A reply is never its own reference, compared as text: one context has the same good reply
-twice, and eleven wrong replies repeat a good one word for word. Those keep their label 0,
-as released. Two dev records have the same context and share its ``context_id``.
+A reply is never its own reference, compared as text: one context has the same good reply twice, and
+eleven wrong replies repeat a good one. Those keep their label 0, as released. Two dev records have
+the same context and share its ``context_id``.
 
-Scored references are the others of the record, good ones with the weight 1 and wrong ones with -1.
-A good reply has one good other less than a wrong one has, and by that alone could be told from it
-(docs/estimators.md); so one of the other kind is left out, too, drawn by the item's id: 4 good and
-9 wrong ones for every reply.
+Scored references are the other replies of the record, good ones with weight 1 and wrong ones with
+weight -1. A good reply has one good reference fewer than a wrong one, which alone would give the
+label away (docs/estimators.md); so one reference of the other kind is left out, too, chosen by the
+item's id: every reply has 4 good and 9 wrong references.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Record(msgspec.Struct):
 
 
 def read(records: Path) -> Iterator[Row]:
-    """Every reply of every record, good ones first."""
+    """Yield every reply of every record, good ones first."""
 
     def convert(record: object) -> _Record:
         return msgspec.convert(record, _Record)
@@ -61,7 +61,7 @@ def read(records: Path) -> Iterator[Row]:
 
 
 def _scored(item: Item, kinds: dict[str, list[str]]) -> list[Reference]:
-    """All replies but the item's own, and but one of the other kind, each with its weight."""
+    """Return all replies but the item's own and one of the other kind, each with its weight."""
     right = [Reference(text, weight=1.0) for text in kinds["good"]]
     wrong = [Reference(t, weight=-1.0) for kind in ("adversarial", "random") for t in kinds[kind]]
     other = wrong if item.system == "good" else right

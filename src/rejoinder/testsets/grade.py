@@ -1,9 +1,8 @@
 """Huang et al. 2020: replies with the individual ratings of 8 to 11 people.
 
-The position in the list does not identify an annotator, so ratings stay a list. Systems
-were partly asked about the same contexts, so identical contexts share one ``context_id``.
-Nine replies (three on ConvAI2) stand twice, rated anew, so context and system do not make an
-id unique: the record's number does.
+The position in the list does not identify an annotator, so ratings stay a list. Some contexts were
+given to several systems, so identical contexts share one ``context_id``. Nine replies (three on
+ConvAI2) occur twice with different ratings, so ids contain the number of the record.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Inaba 2019: a Japanese board; each context with its true reply and nine random ones.
+"""Inaba 2019: contexts of a Japanese message board, each with its true reply and nine random ones.
 
-The files are plain tab-separated text (label, turns, reply), so a double quote is only a
-character. ``__BR__`` stands for a line break of the post and becomes one.
+The files are plain tab-separated text (label, turns, reply) without quoting. ``__BR__`` is a line
+break of the post.
 
-The set is for metrics that need no reference: the only one would be the true reply itself, and
-having it or not would give the label away.
+The set is for metrics without references: the only reference would be the true reply itself, which
+would give the label away.
 """
 
 from __future__ import annotations

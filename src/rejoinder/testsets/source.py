@@ -1,12 +1,11 @@
-"""From a data folder to rows: what all loaders share.
+"""Locate and read the files of the data folder; shared by all loaders.
 
-A file is checked against the digest of the one the loaders were written for. A silently
-newer release would give other numbers under the same name.
+A file is checked against the digest of the release that its loader was written for: another
+release would silently give other numbers under the same name.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rejoinder.errors import DataError, MissingExtra
+from rejoinder.files.paths import file_digest, is_file
 from rejoinder.items import Item, Reference
 
 VARIABLE = "REJOINDER_DATA"
@@ -26,50 +26,45 @@ class File:
     path: str
     sha256: str
     origin: str
-    """What it is called, or made from, at the public source."""
+    """Its name at the public source, or the file that it was made from."""
 
 
 class Row(NamedTuple):
-    """An item still without references, and what may become them."""
+    """An item without references, and the texts that may become its references."""
 
     item: Item
     single: list[str]
     multi: list[str]
     scored: Sequence[Reference] = ()
-    """Good and bad ones, with weights."""
+    """Good and bad references, with weights."""
 
 
 def locate(file: File, dataset: str, source: str) -> Path:
-    """The file's place in the data folder, once it is known to be the right file."""
-    whence = f"{file.path} ({file.origin}, from {source})"
+    """Return the path of a file in the data folder, after checking its digest."""
+    description = f"{file.path} ({file.origin}, from {source})"
     folder = os.environ.get(VARIABLE)
     if not folder:
         raise MissingExtra(
-            f"{dataset}: {VARIABLE} is not set; set it to a folder that holds {whence}"
+            f"{dataset}: {VARIABLE} is not set; set it to a folder that holds {description}"
         )
     path = Path(folder) / file.path
-    if not path.is_file():
-        raise MissingExtra(f"{dataset}: {VARIABLE} is {folder}, which lacks {whence}")
-    try:
-        with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise DataError(f"cannot be read: {reason}", path=str(path)) from None
-    if found != file.sha256:
+    if not is_file(path):
+        raise MissingExtra(f"{dataset}: {VARIABLE} is {folder}, which lacks {description}")
+    digest = file_digest(path).hex()
+    if digest != file.sha256:
         raise DataError(
-            "this is not the file that was checked:"
-            f" expected sha256 {file.sha256[:8]}…, found {found[:8]}…",
+            "this is another version of the file:"
+            f" expected sha256 {file.sha256[:8]}…, found {digest[:8]}…",
             path=str(path),
         )
     return path
 
 
 def text_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
-    """Numbered lines without their ends.
+    """Yield numbered lines without their line ends.
 
-    Splits at newlines only: ``str.splitlines`` also splits at characters that stand inside
-    a reply, and the lines of two files would fall out of step.
+    Splits at newlines only: ``str.splitlines`` also splits at characters that occur inside
+    replies, and the lines of two files would not match any more.
     """
     for number, line in enumerate(stream, 1):
         try:

@@ -79,6 +79,7 @@ def reply(
     keep_leaks: bool = False,
     columns: Columns | None = None,
     any_language: bool = False,
+    problems: Sequence[str] = (),
     monitor: Monitor = SILENT,
 ) -> ReplyResult:
     """Let dialogue systems reply to the contexts of a file.
@@ -90,7 +91,7 @@ def reply(
     """
     path = os.fspath(contexts)
     pool_path = None if pool is None else os.fspath(pool)
-    problems = []
+    problems = list(problems)
     if as_references and JsonLines(path).once:
         problems.append("--as-references reads the items twice: give a file, not a pipe")
     made = _make_systems(listed_names(systems), seed, pool_path, problems)
@@ -174,7 +175,7 @@ def _opened(path: str | None, systems: Sequence[System]) -> Iterator[Pool | None
     if path is None or not any(system.needs_pool for system in systems):
         yield None
         return
-    from rejoinder.retrieve.pool import open_pool
+    from rejoinder.retrieve.index_folder import open_pool
 
     with open_pool(pool_folder(path)) as pool:
         yield pool

@@ -14,7 +14,7 @@ from typing import IO
 
 from rejoinder.files.compressed import DAMAGE, is_compressed, pieces
 from rejoinder.files.jsonl import MAX_LINE_BYTES
-from rejoinder.files.paths import open_input
+from rejoinder.files.paths import open_regular
 
 CHUNK = 32 * 2**20
 BLOCK = 2**20
@@ -50,7 +50,7 @@ def beginning(raw: bytes) -> str:
 def cut(path: str, size: int = CHUNK) -> list[Chunk]:
     """Return byte ranges of about ``size`` that begin at line starts, each with its first line."""
     starts, offset, line, target = [(0, 1)], 0, 1, size
-    with open_input(path) as file:
+    with open_regular(path) as file:
         while block := file.read(BLOCK):
             begin = 0
             while target - offset <= len(block):
@@ -143,7 +143,7 @@ class Lines:
 
 def _blocks(chunk: Chunk, stack: ExitStack) -> Iterator[bytes]:
     """Yield the (decompressed) bytes of a chunk."""
-    raw = stack.enter_context(open_input(chunk.path))
+    raw = stack.enter_context(open_regular(chunk.path))
     return pieces(raw, chunk.path) if is_compressed(chunk.path) else _range(raw, chunk)
 
 

@@ -21,7 +21,7 @@ import msgspec
 from rejoinder.errors import UsageError
 from rejoinder.files.compressed import is_compressed
 from rejoinder.files.jsonl import explain
-from rejoinder.files.paths import open_input
+from rejoinder.files.paths import open_regular
 from rejoinder.logs.readers.lines import CHUNK, Chunk, Lines, beginning, cut
 from rejoinder.logs.readers.times import BadTime
 from rejoinder.registry import READERS
@@ -87,7 +87,7 @@ class Reader(ABC):
         """Split an input for several processes; an input that cannot be read raises DataError."""
         if self.splittable and not is_compressed(path):
             return cut(path, size)
-        open_input(path).close()
+        open_regular(path).close()
         return [Chunk(path)]
 
     def records(self, chunk: Chunk) -> Iterator[Post]:

@@ -236,3 +236,20 @@ def test_archive_without_vectors(tmp_path: Path) -> None:
         archive.addfile(tarfile.TarInfo("package/README.md"))
     with pytest.raises(DataError, match="no JSON file in the archive"):
         read(tmp_path / "v.tgz")
+
+
+@pytest.mark.parametrize("beginning", [b"the 1 2\n", b"2 2\nthe 1 2\n", b'{"dimensions": 2, "'])
+def test_gzip_bomb_is_refused_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beginning: bytes
+) -> None:
+    from rejoinder.encode.static.formats import source
+
+    monkeypatch.setattr(source, "FREE_OUTPUT", 2**20)
+    path = tmp_path / "bomb.gz"
+    with gzip.open(path, "wb") as stream:
+        stream.write(beginning)
+        for _ in range(64):
+            stream.write(b" " * 2**20)
+    with pytest.raises(DataError, match=r"times its size|bytes"):
+        convert(Source(path, "bomb.gz"), tmp_path / "folder")
+    assert not (tmp_path / "folder").exists()

@@ -84,7 +84,7 @@ def test_what_the_demo_judges_fairly(killed: tuple[str, str], folder: Path) -> N
     bots = [i["response"] for i in items if i["system"] in ("c-bm25", "ir-status")]
     assert sum(len(text.split()) > 4 and text in found for text in bots) == 0
     scores = [json.loads(line) for line in lines["scores"]]
-    assert {s["metric"] for s in scores} == {"bleu(n=2)", "vbleu", "vbertscore", "ruber"}
+    assert {s["metric"] for s in scores} == {"bleu(n=2)", "vbleu", "vbertscore", "rejoinder"}
     page = (made / "report.html").read_text()
     assert "Four bots and people" in page
 
@@ -119,7 +119,7 @@ def test_a_package_that_is_missing(run: Run, tmp_path: Path) -> None:
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     done = run("demo", env={"PYTHONPATH": path})
     assert done.returncode == 4
-    assert b"the demo needs chitchat-dataset: pip install" in done.stderr
+    assert b"the demo needs chitchat-dataset, not installed; run: pip install" in done.stderr
     assert done.stderr.count(b"\n") == 1
 
 
@@ -183,7 +183,7 @@ def test_files_are_joined_whole_or_not_at_all(run: Run, tmp_path: Path) -> None:
     assert [(record["id"], record["new"]) for record in both] == [("1:x", 1), ("1:y", 1)]
     twice = run("join", "a.jsonl", "both.jsonl", "-o", "more.jsonl")
     assert twice.returncode == 3
-    assert b"both.jsonl:1: '1:x' stands in a.jsonl:1 already" in twice.stderr
+    assert b"both.jsonl:1: '1:x' is already in a.jsonl:1" in twice.stderr
     assert not (tmp_path / "more.jsonl").exists()
     scores = (
         '{"id": "1", "metric": "bleu", "value": 1}\n{"id": "1", "metric": "chrf", "value": 1}\n'

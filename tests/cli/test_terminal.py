@@ -10,6 +10,7 @@ import re
 import struct
 import subprocess
 import termios
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -79,11 +80,12 @@ def test_long_messages_break_between_words(tmp_path: Path) -> None:
     ]
 
 
-VERBS = (
-    "fit|score|compare|meta|report|corpus|sample|contexts|join|index|expand|show|reply|run|ls|explain"
-    "|demo|datasets list|datasets export|train vectors|train dapt|train calibration|pairs plan"
-    "|pairs fit|pairs curve|pairs simulate"
-).split("|")
+VERBS = [
+    *("fit", "score", "compare", "meta", "report", "corpus", "sample", "contexts", "join", "index"),
+    *("expand", "show", "reply", "run", "ls", "explain", "demo", "datasets list"),
+    *("datasets export", "train vectors", "train dapt", "train calibration"),
+    *("pairs plan", "pairs fit", "pairs curve", "pairs simulate"),
+]
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -173,5 +175,5 @@ def test_the_time_left_is_steady() -> None:
     assert known[0][0] == 4  # 5 s after the first report
     for second, seconds in known:
         assert abs(seconds - (99.8 - second)) < 25, (second, seconds)
-    jumps = [abs(b[1] - a[1]) for a, b in zip(known, known[1:], strict=False)]
+    jumps = [abs(b[1] - a[1]) for a, b in pairwise(known)]
     assert max(jumps) < 12

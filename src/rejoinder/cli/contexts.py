@@ -13,6 +13,7 @@ from rejoinder.cli.options import (
     PairsArgument,
     flag,
     seed_option,
+    stdout_problems,
 )
 from rejoinder.cli.terminal import print_json, say
 
@@ -47,8 +48,8 @@ def contexts(
     from rejoinder.errors import UsageError
     from rejoinder.verbs.contexts import contexts as run
 
-    if json and output is None:
-        raise UsageError("--json prints a summary to stdout, where the items go: add -o FILE")
+    if problems := stdout_problems(json, output, "items"):
+        raise UsageError(*problems)
     result = run(
         pairs,
         output="-" if output is None else output,

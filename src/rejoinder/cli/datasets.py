@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.options import JsonOption, OutputOption
+from rejoinder.cli.options import JsonOption, OutputOption, stdout_problems
 from rejoinder.cli.terminal import print_json, say, show
 
 app = typer.Typer(help="List and export test sets that people have rated.", no_args_is_help=True)
@@ -50,8 +50,8 @@ def export(
     from rejoinder.errors import UsageError
     from rejoinder.verbs import datasets
 
-    if json and output is None:
-        raise UsageError("--json prints a summary to stdout, where the items go: add -o FILE")
+    if problems := stdout_problems(json, output, "items"):
+        raise UsageError(*problems)
     result = datasets.export(
         name,
         references=references,

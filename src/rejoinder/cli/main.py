@@ -83,12 +83,17 @@ _CLICK_ERROR: type[Exception] = next(
 )
 
 
+COMPLETION = "_REJOINDER_COMPLETE"
+"""Environment variable with which the shell asks for completions."""
 CLEANUP_SECONDS = 10
 """Seconds after which a signal is raised once more, if the process is still running."""
 
 
 def main() -> None:
     """The entry point of the ``rejoinder`` command."""
+    if os.environ.get(COMPLETION):
+        app(prog_name="rejoinder")  # the shell asks for completions
+        return
     # SIGTERM and SIGHUP clean up like an interrupt: no half-written file stays behind
     for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
         number = getattr(signal, name, None)

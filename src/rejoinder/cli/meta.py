@@ -25,8 +25,8 @@ from rejoinder.cli.options import (
     SeedOption,
     StrictOption,
     SvgOption,
-    check_svg,
     flag,
+    svg_problems,
 )
 from rejoinder.cli.terminal import draw, print_json, say, show
 
@@ -104,14 +104,13 @@ def meta(
     the others, or who rate planted distractors highly, are listed, and dropped with
     --drop-unreliable. Without ratings, --correct tells whether a metric prefers people's replies.
     """
-    from rejoinder.errors import UsageError
     from rejoinder.files.paths import check_output
     from rejoinder.verbs.meta import meta as run
     from rejoinder.verbs.source import parse_columns
 
+    problems = svg_problems(svg)
     if svg is not None and not curve:
-        raise UsageError("--svg draws the curve: add --curve")
-    check_svg(svg)
+        problems.append("--svg draws the curve: add --curve")
     check_output(svg, [items, scores, evaluator])
     result = run(
         items,
@@ -133,6 +132,7 @@ def meta(
         any_language=any_language,
         resamples=resamples,
         seed=seed,
+        problems=problems,
         monitor=TerminalMonitor(),
     )
     if svg is not None:

@@ -184,9 +184,13 @@ def load_plugins(files: list[str] | None) -> None:
         load_plugin(path)
 
 
-def check_svg(svg: Path | None) -> None:
-    """Refuse a picture on stdout, where the table goes."""
-    if svg is not None and str(svg) == "-":
-        from rejoinder.errors import UsageError
+def svg_problems(svg: Path | None) -> list[str]:
+    """Return what is wrong with a picture on stdout, where the table goes."""
+    return ["--svg - would mix the picture with the table: name a file"] if str(svg) == "-" else []
 
-        raise UsageError("--svg - would mix the picture with the table: name a file")
+
+def stdout_problems(json: bool, output: Path | None, what: str) -> list[str]:
+    """Return what is wrong with JSON on stdout, if ``what`` goes there, too."""
+    if json and (output is None or str(output) == "-"):
+        return [f"--json prints a summary to stdout, where the {what} go: add -o FILE"]
+    return []

@@ -21,10 +21,11 @@ from rejoinder.cli.options import (
     OutputOption,
     StrictAnswersOption,
     SvgOption,
-    check_svg,
     flag,
     output_folder,
     seed_option,
+    stdout_problems,
+    svg_problems,
 )
 from rejoinder.cli.terminal import draw, print_json, say, show
 
@@ -77,7 +78,6 @@ def plan(
     """
     from rejoinder.verbs import pairs
 
-    _check_stdout(json, output, "pairs")
     result = pairs.plan(
         candidates,
         answers or (),
@@ -90,6 +90,7 @@ def plan(
         output="-" if output is None else output,
         strict=strict,
         seed=seed,
+        problems=stdout_problems(json, output, "pairs"),
         monitor=TerminalMonitor(),
     )
     if json:
@@ -135,7 +136,6 @@ def fit(
     """
     from rejoinder.verbs import pairs
 
-    _check_stdout(json, output, "items")
     result = pairs.fit(
         candidates,
         answers,
@@ -149,13 +149,14 @@ def fit(
         distractor=distractor,
         output="-" if output is None else output,
         strict=strict,
+        problems=stdout_problems(json, output, "items"),
         monitor=TerminalMonitor(),
     )
     if json:
         print_json(result)
         return
     _print_annotators(result)
-    _print_fit(result, stderr=_to_stdout(output))
+    _print_fit(result, stderr=output is None or str(output) == "-")
 
 
 @app.command("curve")
@@ -180,10 +181,15 @@ def curve(
     from rejoinder.reporting.pairs_tables import curve_table
     from rejoinder.verbs import pairs
 
-    check_svg(svg)
     check_output(svg, [candidates, *answers])
     result = pairs.curve(
-        candidates, answers, draws=draws, seed=seed, strict=strict, monitor=TerminalMonitor()
+        candidates,
+        answers,
+        draws=draws,
+        seed=seed,
+        strict=strict,
+        problems=svg_problems(svg),
+        monitor=TerminalMonitor(),
     )
     if svg is not None:
         draw(svg, result.plot())
@@ -227,17 +233,6 @@ def simulate(
     else:
         counts = (f"{count:,} {what}" for what, count in result.to_dict().items())
         say(f"{', '.join(counts)} in {output}")
-
-
-def _to_stdout(output: Path | None) -> bool:
-    return output is None or str(output) == "-"
-
-
-def _check_stdout(json: bool, output: Path | None, what: str) -> None:
-    from rejoinder.errors import UsageError
-
-    if json and _to_stdout(output):
-        raise UsageError(f"--json prints a summary to stdout, where the {what} go: add -o FILE")
 
 
 def _print_annotators(result: PairsFitResult) -> None:

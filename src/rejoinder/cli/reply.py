@@ -15,6 +15,7 @@ from rejoinder.cli.options import (
     OutputOption,
     flag,
     seed_option,
+    stdout_problems,
 )
 from rejoinder.cli.terminal import print_json, say
 
@@ -57,12 +58,9 @@ def reply(
     Items with the same context count as one context; references are carried along. Pairs whose
     utterance is (nearly) the last turn of a context are not used.
     """
-    from rejoinder.errors import UsageError
     from rejoinder.verbs.reply import reply as run
     from rejoinder.verbs.source import parse_columns
 
-    if json and output is None:
-        raise UsageError("--json prints a summary to stdout, where the replies go: add -o FILE")
     result = run(
         contexts,
         system,
@@ -74,6 +72,7 @@ def reply(
         keep_leaks=keep_leaks,
         columns=parse_columns(columns),
         any_language=any_language,
+        problems=stdout_problems(json, output, "replies"),
         monitor=TerminalMonitor(),
     )
     if json:

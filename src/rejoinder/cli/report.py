@@ -58,6 +58,7 @@ def report(
     and a table of items to browse.
     """
     from rejoinder.errors import UsageError
+    from rejoinder.files.output import open_output
     from rejoinder.verbs.report import report as run
     from rejoinder.verbs.source import parse_columns
 
@@ -66,7 +67,7 @@ def report(
     result = run(
         items,
         scores,
-        output="-" if output is None else output,
+        output=output,
         evaluator=evaluator,
         columns=parse_columns(columns),
         title=title,
@@ -78,5 +79,8 @@ def report(
         seed=seed,
         monitor=TerminalMonitor(),
     )
+    if output is None:
+        with open_output(None) as stream:
+            stream.write(result.html)
     where = "stdout" if output is None or str(output) == "-" else output
     say(f"report in {where} ({len(result.html) / 1e6:.2f} MB)")

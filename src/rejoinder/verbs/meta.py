@@ -157,6 +157,7 @@ def meta(
     strict: bool = False,
     resamples: int = RESAMPLES,
     seed: int = SEED,
+    problems: Sequence[str] = (),
     monitor: Monitor = SILENT,
 ) -> MetaResult:
     """Correlate metrics with the ratings of the items.
@@ -167,13 +168,19 @@ def meta(
     replies of these systems are correct, all others incorrect. ``curve`` adds the correlation over
     the number of references, with ``draws`` random draws a point. Annotators who hardly agree with
     the others (``min_kappa``) or prefer planted distractors (``max_distractor``) are listed, and
-    left out with ``drop_unreliable``.
+    left out with ``drop_unreliable``. ``problems`` that the caller found in the arguments are
+    reported with all others.
     """
     names, correct_systems = listed(metrics), listed_names(correct)
-    _check(level, curve, correct_systems, drop_annotators, drop_unreliable)
-    check_limits(min_kappa, max_distractor)
+    found_problems = [
+        *problems,
+        *_problems(level, curve, correct_systems, drop_annotators, drop_unreliable),
+        *limit_problems(min_kappa, max_distractor),
+    ]
     if bool(names) == (scores is not None):
-        raise UsageError("give either metrics or a file of scores")
+        found_problems.append("give either metrics or a file of scores")
+    if found_problems:
+        raise UsageError(*found_problems)
     folder = evaluator_folder(evaluator)
     check_strict(strict, folder is not None)
     with open_items(items, columns=columns, monitor=monitor) as source:
@@ -229,9 +236,9 @@ def listed_names(names: str | Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
-def _check(
+def _problems(
     level: str, curve: bool, correct: Sequence[str], drop: Sequence[str], unreliable: bool
-) -> None:
+) -> list[str]:
     problems = []
     if level not in ("item", "context", "system"):
         problems.append(f"level '{level}': expected item, context or system")
@@ -239,19 +246,17 @@ def _check(
         problems.append("the curve draws references of single replies: use level item")
     if correct and (drop or unreliable):
         problems.append("with correct systems no ratings are read: no annotator can be dropped")
-    if problems:
-        raise UsageError(*problems)
+    return problems
 
 
-def check_limits(min_kappa: float, max_distractor: float) -> None:
-    """Refuse limits that are out of range."""
+def limit_problems(min_kappa: float, max_distractor: float) -> list[str]:
+    """Return what is wrong with limits that are out of range."""
     problems = []
     if not 0 <= max_distractor <= 1:
         problems.append(f"--max-distractor must be from 0 to 1, got {max_distractor:g}")
     if not -1 <= min_kappa <= 1:
         problems.append(f"--min-kappa must be from -1 to 1, got {min_kappa:g}")
-    if problems:
-        raise UsageError(*problems)
+    return problems
 
 
 def check_distractor(name: str, systems: Iterable[str]) -> None:

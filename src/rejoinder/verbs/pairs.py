@@ -15,7 +15,11 @@ from rejoinder.files.jsonl import JsonLines, write_jsonl
 from rejoinder.files.output import open_output
 from rejoinder.files.paths import check_output, reason
 from rejoinder.items import Item, item_from
-from rejoinder.meta_evaluation.annotators import AnnotatorAgreement, UnreliableAnnotator
+from rejoinder.meta_evaluation.annotators import (
+    DISTRACTOR,
+    AnnotatorAgreement,
+    UnreliableAnnotator,
+)
 from rejoinder.pairwise.agreement_curve import AgreementPoint, agreement_curve
 from rejoinder.pairwise.annotators import comparison_agreement, unreliable_annotators
 from rejoinder.pairwise.answers import Comparisons, read_answers
@@ -30,12 +34,11 @@ from rejoinder.pairwise.plan import Question, assign_questions, plan_questions
 from rejoinder.spec import did_you_mean
 from rejoinder.verbs.items import Items
 from rejoinder.verbs.meta import (
-    DISTRACTOR,
     MAX_DISTRACTOR,
     MIN_KAPPA,
     check_annotators,
     check_distractor,
-    check_limits,
+    limit_problems,
     listed_names,
 )
 from rejoinder.verbs.monitor import SILENT, Monitor
@@ -164,6 +167,7 @@ def plan(
     output: Name | None = None,
     strict: bool = False,
     seed: int = 12345,
+    problems: Sequence[str] = (),
     monitor: Monitor = SILENT,
 ) -> PairsPlanResult:
     """Choose the pairs of replies that are most worth asking about next.
@@ -173,7 +177,7 @@ def plan(
     ``again`` allows pairs that have answers; ``texts`` adds contexts and replies to the questions.
     """
     paths, names = _names(answers), listed_names(annotators)
-    problems = _stdin_twice([candidates, *paths])
+    problems = [*problems, *_stdin_twice([candidates, *paths])]
     if (count is None) == (share is None):
         problems.append("how many pairs? Give either -n N or --share S")
     if again and share is not None:
@@ -219,6 +223,7 @@ def fit(
     distractor: str = DISTRACTOR,
     output: Name | None = None,
     strict: bool = False,
+    problems: Sequence[str] = (),
     monitor: Monitor = SILENT,
 ) -> PairsFitResult:
     """Turn answers into winning rates, as ratings of candidates or as weights of references.
@@ -228,13 +233,16 @@ def fit(
     others, or who prefer a planted distractor, are listed, and left out with ``drop_unreliable``.
     """
     paths, names = _names(answers), listed_names(drop_annotators)
-    problems = _stdin_twice([candidates, *paths, *([] if into is None else [into])])
+    problems = [
+        *problems,
+        *_stdin_twice([candidates, *paths, *([] if into is None else [into])]),
+        *limit_problems(min_kappa, max_distractor),
+    ]
     method = _method(by, problems)
     if into is not None and per_annotator:
         problems.append("--per-annotator gives candidates ratings, --into weights: choose one")
     if problems:
         raise UsageError(*problems)
-    check_limits(min_kappa, max_distractor)
     check_output(output, [candidates, *paths, into])
     items = _read_candidates(candidates)
     check_distractor(distractor, (item.system for item in items))
@@ -279,6 +287,7 @@ def curve(
     draws: int = 20,
     seed: int = 12345,
     strict: bool = False,
+    problems: Sequence[str] = (),
     monitor: Monitor = SILENT,
 ) -> PairsCurveResult:
     """Measure how many pairs are enough: agreement over the share of judged pairs.
@@ -287,7 +296,7 @@ def curve(
     with those from all answers of another annotator.
     """
     paths = _names(answers)
-    if problems := _stdin_twice([candidates, *paths]):
+    if problems := [*problems, *_stdin_twice([candidates, *paths])]:
         raise UsageError(*problems)
     items = _read_candidates(candidates)
     comparisons = _read_comparisons(items, paths, strict=strict, monitor=monitor)

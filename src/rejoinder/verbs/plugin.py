@@ -39,6 +39,8 @@ def load_plugin(path: str | Path) -> list[str]:
     if not found:
         raise UsageError(f"--plugin {path}: defines no metric; expected a subclass of ItemMetric")
     for each in found:
+        if lacking := sorted(getattr(each, "__abstractmethods__", ())):
+            raise UsageError(f"--plugin {path}: {each.__name__} lacks {', '.join(lacking)}")
         if each.name in METRICS.builtin:
             raise UsageError(
                 f"--plugin {path}: the name '{each.name}' is taken by a built-in metric"

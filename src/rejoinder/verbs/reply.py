@@ -21,7 +21,8 @@ from rejoinder.verbs.expand import pool_folder
 from rejoinder.verbs.items import Items
 from rejoinder.verbs.meta import listed_names
 from rejoinder.verbs.monitor import SILENT, Monitor
-from rejoinder.verbs.results import Columns, TableResult
+from rejoinder.verbs.results import Columns as FrameColumns
+from rejoinder.verbs.results import TableResult
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
@@ -56,7 +57,7 @@ class ReplyResult(TableResult):
     """Pairs of the pool that were left out, because a context ends with their utterance."""
     systems: list[SystemOutcome]
 
-    def columns(self) -> Columns:
+    def columns(self) -> FrameColumns:
         return self.items.columns()
 
     def to_dict(self) -> dict[str, Any]:

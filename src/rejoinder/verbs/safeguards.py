@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rejoinder.evaluator.coverage import CoverageSummary, CoverageTally
     from rejoinder.evaluator.expansion import Expansion
     from rejoinder.items import Item
-    from rejoinder.metrics.metric_set import MetricSet
     from rejoinder.metrics.batch_scores import BatchScores
+    from rejoinder.metrics.metric_set import MetricSet
 
 TRAINING_DATA = "in its training or validation data"
 

@@ -22,7 +22,7 @@ from rejoinder.verbs.source import naming
 
 if TYPE_CHECKING:
     from rejoinder.learn.dapt import AdaptResult
-    from rejoinder.metrics.embedding.calibrate import Calibration
+    from rejoinder.metrics.embedding.calibration import Calibration
 
     Name = str | os.PathLike[str]
 

@@ -25,7 +25,7 @@ import numpy as np
 from rejoinder.encode.cache import open_cache
 from rejoinder.encode.transformer import Encoder
 from rejoinder.encode.transformer.find_model import find_model_folder
-from rejoinder.encode.transformer.threads import threads
+from rejoinder.encode.transformer.threads import num_threads
 from table import show
 
 HERE = Path(__file__).resolve().parent
@@ -72,7 +72,7 @@ def against_sentence_transformers(texts: list[str]) -> dict[str, Any]:
     import torch
     from sentence_transformers import SentenceTransformer
 
-    torch.set_num_threads(threads())
+    torch.set_num_threads(num_threads())
     peer = SentenceTransformer(str(find_model_folder("minilm")), device="cpu")
     encoder = Encoder()
 
@@ -92,7 +92,7 @@ def against_sentence_transformers(texts: list[str]) -> dict[str, Any]:
         others.append(seconds)
     cosines = (found * expected).sum(axis=1) / np.linalg.norm(expected, axis=1)
     assert cosines.min() >= 0.999, cosines.min()
-    count = f"{threads()} thread{'s' * (threads() > 1)}"
+    count = f"{num_threads()} thread{'s' * (num_threads() > 1)}"
     name = f"{len(texts)} utterances, {count}: sentence-transformers"
     return row(name, min(ours), min(others), 1.5)
 

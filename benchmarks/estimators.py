@@ -34,7 +34,7 @@ from sklearn.svm import SVR
 
 from rejoinder.encode.static import open_vectors
 from rejoinder.items import Item, Reference
-from rejoinder.kernels.nearness import FEATURES
+from rejoinder.kernels.reference_similarity import FEATURES
 from rejoinder.meta_evaluation.roc import auc
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.metric import ItemMetric, make_metric

@@ -78,8 +78,8 @@ def fitted(logs: Path, work: Path) -> str:
     from rejoinder.fitting.fit import fit
     from rejoinder.fitting.settings import read_settings
 
-    changes = ["rater.training.epochs=1", "unreferenced.training.epochs=1", "figures.ranges=[]"]
-    settings = read_settings("small", "en", changes=changes)
+    changes = ["rater.training.epochs=1", "unreferenced.training.epochs=1", "validation.ranges=[]"]
+    settings = read_settings("small", "en", overrides=changes)
     fit([str(logs)], work / "evaluator", settings, format="dailydialog")
     return str(work / "evaluator")
 

@@ -28,7 +28,7 @@ from rejoinder.pairwise.simulate import (
     rates_by_strength,
     two_judges,
 )
-from rejoinder.reporting.plots.line_chart import Chart, Line, svg
+from rejoinder.reporting.plots.line_chart import Line, LineChart, line_chart_svg
 from table import show
 
 SEEDS, BATCH, STEP = 100, 25, 25
@@ -105,7 +105,7 @@ def figure(found: np.ndarray) -> None:
     print("       " + "".join(f"{c if c % 100 == 0 else '':<3}" for c in COUNTS) + "\n")
 
 
-def chart(found: np.ndarray) -> Chart:
+def chart(found: np.ndarray) -> LineChart:
     """The same as a picture."""
     means, spreads = found.mean(axis=0)[:, :, 0], found.std(axis=0, ddof=1)[:, :, 0]
     x = COUNTS.tolist()
@@ -115,7 +115,7 @@ def chart(found: np.ndarray) -> Chart:
     ]
     target = float(means[0, -1])
     lines.append(Line(f"what {PAPER} pairs drawn and counted reach", [x[0], x[-1]], [target] * 2))
-    return Chart(
+    return LineChart(
         f"How many of {PAIRS:,} pairs are enough: drawn at random, or planned",
         "pairs that were judged",
         "correlation with complete rates",
@@ -131,7 +131,7 @@ def main() -> None:
     print()
     figure(found)
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(svg(chart(found)))
+        Path(sys.argv[1]).write_text(line_chart_svg(chart(found)))
     _, fitted, planned = enough(found)
     target = found.mean(axis=0)[0, -1, 0]
     print(f"the {target:.3f} of {PAPER} drawn and counted pairs is reached with")

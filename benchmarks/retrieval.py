@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 
 from rejoinder.kernels.topk import Best
 from rejoinder.registry import READERS
-from rejoinder.retrieve.ann import AnnIndex, Nearest, make_nearest
-from rejoinder.retrieve.retriever import EncodedQueries, Queries, make_retriever
+from rejoinder.retrieve.ann import AnnIndex, ApproximateSearch, make_approximate_search
+from rejoinder.retrieve.retriever import DEFAULT_OPTIONS, EncodedQueries, Queries, make_retriever
 from rejoinder.retrieve.scan import BLOCK, DenseIndex
 from rejoinder.retrieve.vector_file import write_vectors
 from rejoinder.spec import parse
@@ -56,13 +56,14 @@ TURNS = "dailydialog/test.txt"
 Vectors = NDArray[np.float32]
 
 
-class Given:
-    """A retriever whose vectors are there already."""
+class PrecomputedQueries:
+    """A retriever whose query vectors are given; it is its own text encoder."""
 
     keys = ("utterance",)
 
     def __init__(self, queries: Vectors) -> None:
         self._queries = queries
+        self.text_encoder = self
 
     def encode_key(self, key: str, texts: list[str]) -> Vectors:
         return self._queries
@@ -94,13 +95,13 @@ def write_random(folder: Path, rows: int) -> None:
 def measure_scan(folder: Path, rows: int) -> dict[str, float]:
     """Seconds of the scan and of its products alone, and the peak memory of the scan in GB."""
     queries = random_vectors(QUERIES, rows + 1)
-    index = DenseIndex(Given(queries), folder, rows)  # type: ignore[arg-type]
+    index = DenseIndex(PrecomputedQueries(queries), folder, rows)  # type: ignore[arg-type]
     asked = EncodedQueries({"utterance": queries}, np.arange(QUERIES))
 
     def scan(until: int) -> float:
         began = time.perf_counter()
-        best = Best.none(QUERIES, K)
-        index.scan(asked, range(until), best, skip=None, groups=None)
+        best = Best.empty(QUERIES, K)
+        index.scan(asked, range(until), best, DEFAULT_OPTIONS)
         return time.perf_counter() - began
 
     scan(min(rows, BLOCK))  # compiles
@@ -128,10 +129,10 @@ def scan_rows(rows: int) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as name:
         write_random(Path(name), rows)
         command = [sys.executable, __file__, "--scan", name, "--rows", str(rows)]
-        told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        output = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     return [
-        row(f"scan of {rows:,} rows: products alone over all", told["ours"], told["peer"], 0.7),
-        row("GB: 1 over the peak of the scan", told["peak"], 1.0, 1.0),
+        row(f"scan of {rows:,} rows: products alone over all", output["ours"], output["peer"], 0.7),
+        row("GB: 1 over the peak of the scan", output["peak"], 1.0, 1.0),
     ]
 
 
@@ -194,13 +195,16 @@ def faiss_rows(rows: int, specs: list[str], keep: Path | None) -> Iterator[dict[
         if not (folder / "queries.npy").exists():
             write_real(folder, rows)
         vectors = np.load(folder / "queries.npy")
-        given, asked = Given(vectors), Queries(["-"] * len(vectors), [None] * len(vectors))
+        given, asked = (
+            PrecomputedQueries(vectors),
+            Queries(["-"] * len(vectors), [None] * len(vectors)),
+        )
         scan = DenseIndex(given, folder, rows)  # type: ignore[arg-type]
         began = time.perf_counter()
         exact = scan.search(asked, K)
         scanned = time.perf_counter() - began
         for spec in specs:
-            nearest = make_nearest(parse(spec))
+            nearest = make_approximate_search(parse(spec))
             assert nearest is not None
             place, built = made(nearest, spec, folder)
             index = AnnIndex(nearest, given, place, rows)  # type: ignore[arg-type]
@@ -213,8 +217,8 @@ def faiss_rows(rows: int, specs: list[str], keep: Path | None) -> Iterator[dict[
             pairs = zip(exact.rows, hits.rows, strict=True)
             recall = float(np.mean([len(set(a) & set(b)) / K for a, b in pairs]))
             size = (place / "nearest.faiss").stat().st_size / 2**20
-            told = f"recall@{K} {recall:.4f}, {size:,.0f} MB, made in {built:,.0f} s"
-            name = f"{spec} over {rows:,} texts: {told}"
+            details = f"recall@{K} {recall:.4f}, {size:,.0f} MB, made in {built:,.0f} s"
+            name = f"{spec} over {rows:,} texts: {details}"
             limited = nearest.name == LIMITED
             measured = row(name, min(seconds), scanned, 10.0 if limited else None)
             if limited and recall < RECALL:
@@ -222,8 +226,8 @@ def faiss_rows(rows: int, specs: list[str], keep: Path | None) -> Iterator[dict[
             yield measured | {"enough": recall >= RECALL or not limited}
 
 
-def made(nearest: Nearest, spec: str, folder: Path) -> tuple[Path, float]:
-    """The folder of an index, and how many seconds it took to make it."""
+def made(nearest: ApproximateSearch, spec: str, folder: Path) -> tuple[Path, float]:
+    """Return the folder of an index, and the seconds it took to build it."""
     place = folder / f"made-{spec}"
     place.mkdir(exist_ok=True)
     note = place / "seconds"

@@ -265,7 +265,7 @@ def test_a_matched_reply_is_as_near_to_the_utterance_as_the_true_one() -> None:
     within a few degrees, where a random one is off by 90 degrees on average."""
     pairs = make_pairs(300)
     rng = np.random.default_rng(3)
-    known = {}
+    known: dict[str, float] = {}
     for text in pairs.utterances + pairs.responses:
         known.setdefault(text, rng.uniform(0, 2 * np.pi))
     points = {text: (np.cos(angle), np.sin(angle)) for text, angle in known.items()}

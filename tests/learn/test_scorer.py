@@ -433,6 +433,18 @@ def test_a_tampered_input_file_is_a_data_error(
         Scorer.open(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["input.json", MODEL])
+def test_a_link_out_of_the_folder_is_refused(
+    fitted: dict[str, tuple[Scorer, TrainingResult]], tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "scorer"
+    fitted["vectors"][0].save(folder)
+    (folder / name).rename(tmp_path / name)
+    (folder / name).symlink_to(tmp_path / name)
+    with pytest.raises(DataError, match="leaves the folder"):
+        Scorer.open(folder)
+
+
 @pytest.mark.parametrize("content", ["", "[]", "null", "[" * 100_000, '{"input": "gru"}', "\xff"])
 def test_an_input_file_that_is_no_record_is_a_data_error(
     fitted: dict[str, tuple[Scorer, TrainingResult]], tmp_path: Path, content: str

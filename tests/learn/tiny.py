@@ -39,7 +39,7 @@ def make_bert(folder: Path, *, with_head: bool = False) -> Path:
     tokenizer.add_special_tokens(SPECIAL)
     tokenizer.save(str(folder / "tokenizer.json"))
     (folder / "vocab.txt").write_text("\n".join(names) + "\n")
-    settings = {f"{name[1:-1].lower()}_token": name for name in SPECIAL}
+    settings: dict[str, object] = {f"{name[1:-1].lower()}_token": name for name in SPECIAL}
     settings |= {"tokenizer_class": "BertTokenizer", "model_max_length": 40}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     modules = [

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from rejoinder.errors import DataError
+from rejoinder.files.checked import inside
 from rejoinder.learn.batches import LengthBatches
 from rejoinder.learn.checkpoint import Model, load_model, save_model
 from rejoinder.learn.inputs.input_encoder import InputEncoder, Ints
@@ -54,7 +55,7 @@ class FittedNetwork:
     @classmethod
     def open(cls, folder: Path) -> Self:
         """Open what ``save`` has written."""
-        path = folder / MODEL
+        path = inside(folder, MODEL)
         model, metadata = load_model(path)
         if metadata.get("part") != cls.part:
             raise DataError(f"does not hold the part '{cls.part}'", path=str(path))

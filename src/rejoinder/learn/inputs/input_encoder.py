@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rejoinder.errors import DataError, UsageError
-from rejoinder.files.checked import read_json
+from rejoinder.files.checked import inside, read_json
 from rejoinder.learn.checkpoint import Model
 from rejoinder.learn.settings import RaterSettings, ScorerSettings
 from rejoinder.progress import Progress
@@ -136,7 +136,7 @@ class InputEncoder(ABC):
     @staticmethod
     def open(folder: Path) -> InputEncoder:
         """Open the input encoder, of whatever kind, that was saved to a folder."""
-        path = folder / FILE
+        path = inside(folder, FILE)
         record = read_json(path, dict[str, Any])
         version, name = record.get("format"), record.get("input")
         if not isinstance(version, int) or not isinstance(name, str) or name not in INPUTS:

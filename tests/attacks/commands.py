@@ -112,7 +112,7 @@ class Slot:
 def slots() -> list[Slot]:
     """Each path argument of each verb once, and each path inside a spec."""
     kinds = {"@": "input", ">": "output", ">>": "folder"}
-    found = {}
+    found: dict[str, Slot] = {}
     for command in COMMANDS:
         verb = " ".join(word for word in command.split()[:2] if word.isalpha())
         for word in command.split():

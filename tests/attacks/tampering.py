@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
@@ -47,7 +48,7 @@ def with_values(**values: float) -> Callable[[Any], Any]:
 
 
 def header_lie(content: bytes) -> bytes:
-    array = np.load(io.BytesIO(content))
+    array: NDArray[Any] = np.load(io.BytesIO(content))
     shape = (10**12, *array.shape[1:])
     text = repr({"descr": array.dtype.str, "fortran_order": False, "shape": shape})
     encoded = text.encode().ljust(117) + b"\n"

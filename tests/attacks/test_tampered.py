@@ -315,7 +315,12 @@ def test_code_in_a_model_folder_never_runs(
     auto_map: dict[str, Any] = {n: f"code.{c}" for n, c in zip(names, classes, strict=True)}
     (folder / "code.py").write_text(CODE.format(marker=str(marker)))
     asked = []
-    monkeypatch.setattr("builtins.input", lambda *prompt: asked.append(prompt) or "y")
+
+    def agree(*prompt: object) -> str:
+        asked.append(prompt)
+        return "y"
+
+    monkeypatch.setattr("builtins.input", agree)
     for kind in ("bert", "made-up"):
         config = json.loads((folder / "config.json").read_text())
         config |= {"model_type": kind, "auto_map": auto_map}

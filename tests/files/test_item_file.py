@@ -80,8 +80,9 @@ def test_tables_as_people_have_them(
     tmp_path: Path, name: str, content: str, packed: str, mark: bytes
 ) -> None:
     raw = mark + content.encode()
-    pack = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}[packed]
-    assert read(tmp_path / f"{name}{packed}", pack(raw)) == EXPECTED
+    if packed:
+        raw = gzip.compress(raw) if packed == ".gz" else zstandard.ZstdCompressor().compress(raw)
+    assert read(tmp_path / f"{name}{packed}", raw) == EXPECTED
 
 
 def test_columns_are_named_by_field_or_synonym(tmp_path: Path) -> None:

@@ -281,6 +281,6 @@ def test_fraction_grows_to_one(tmp_path: Path) -> None:
     path.write_bytes(lines(*({**GOOD, "id": str(i)} for i in range(2000))))
     source = JsonLines(path)
     assert source.fraction is None
-    seen = [source.fraction for _ in source]
+    seen = [source.fraction or 0.0 for _ in source]
     assert seen == sorted(seen)
     assert seen[-1] == 1.0

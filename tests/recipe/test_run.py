@@ -179,7 +179,7 @@ def test_two_runs_do_not_share_a_folder() -> None:
 
 
 def test_an_interrupted_run_stops_its_step_and_goes_on_later(tmp_path: Path) -> None:
-    """The first step ends; the second sleeps until the run is told to stop."""
+    """The first step ends; the second sleeps until the run is stopped."""
     child = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
     program = f"""
 import sys
@@ -206,8 +206,8 @@ running.run_recipe(Recipe("r", "", (one, two), None), Path("w"),
     assert do(chain()) == ["two"]
 
 
-def test_a_step_that_outlives_its_run_is_waited_for(tmp_path: Path) -> None:
-    """The run is killed without a chance to stop its step: nobody works beside that."""
+def test_a_step_that_outlives_its_run_keeps_the_lock(tmp_path: Path) -> None:
+    """A run that is killed at once cannot stop its step: the folder stays locked until it ends."""
     child = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
     program = f"""
 import sys

@@ -1,6 +1,6 @@
 """Read parts of folders that other people made: evaluators, indexes, model folders, vectors.
 
-A digest that fits says only that whoever wrote the manifest wrote the part. So every part is
+A matching digest only proves that the author of the manifest wrote the part, too. So every part is
 checked for size, type, shape, range and schema before it is used; what is wrong raises DataError
 with the part's path. Nothing here runs code or unpickles.
 """
@@ -102,7 +102,7 @@ def read_array(
 ) -> NDArray[Any]:
     """Read, or map, an array of an .npy file.
 
-    ``dtype`` names the allowed types (``"float32"``); None in ``shape`` stands for any length.
+    ``dtype`` names the allowed types (``"float32"``); None in ``shape`` means any length.
     ``low``, ``high`` (both inclusive) and ``finite`` look at every value, which reads the file.
     """
     import numpy as np

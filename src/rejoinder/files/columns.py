@@ -79,7 +79,7 @@ class ColumnMap:
 
     fields: dict[str, list[str]]
     guessed: dict[str, list[str]] = field(default_factory=dict)
-    """Those of the fields that nobody named and whose columns have another name."""
+    """The fields that were recognised by a synonym."""
     unused: list[str] = field(default_factory=list)
 
     @property

@@ -29,8 +29,8 @@ class CsvRows:
         first = self._next_line()
         if first is None:
             raise self._wrong(None, "the file is empty; expected a header and rows")
-        if told := re.fullmatch(r"sep=(.)\r?\n", first, re.IGNORECASE):  # a line of Excel's own
-            delimiter = told[1]
+        if separator := re.fullmatch(r"sep=(.)\r?\n", first, re.IGNORECASE):  # written by Excel
+            delimiter = separator[1]
             first = self._next_line() or ""
         self._pending = [first]
         delimiter = delimiter or likely_delimiter(first)

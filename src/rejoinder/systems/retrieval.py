@@ -81,15 +81,13 @@ class ByContext(RetrievalSystem):
 
 
 class CTfIdf(ByContext):
-    name: ClassVar[str] = "c-tfidf"
-    summary: ClassVar[str] = "the response to the most similar context, by TF-IDF"
-    by: ClassVar[str] = "tfidf"
+    name, by = "c-tfidf", "tfidf"
+    summary = "the response to the most similar context, by TF-IDF"
 
 
 class CBm25(ByContext):
-    name: ClassVar[str] = "c-bm25"
-    summary: ClassVar[str] = "the response to the most similar context, by BM25"
-    by: ClassVar[str] = "bm25"
+    name, by = "c-bm25", "bm25"
+    summary = "the response to the most similar context, by BM25"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,12 +113,10 @@ def _make(spec: Spec) -> Retriever:
 
 
 class IrStatus(ByTurn):
-    name: ClassVar[str] = "ir-status"
-    summary: ClassVar[str] = "the response to the post most like the last turn"
-    on: ClassVar[str] = "utterance"
+    name, on = "ir-status", "utterance"
+    summary = "the response to the post most like the last turn"
 
 
 class IrResponse(ByTurn):
-    name: ClassVar[str] = "ir-response"
-    summary: ClassVar[str] = "the response that is most like the last turn"
-    on: ClassVar[str] = "response"
+    name, on = "ir-response", "response"
+    summary = "the response that is most like the last turn"

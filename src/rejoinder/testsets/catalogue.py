@@ -62,8 +62,6 @@ _INABA = (
     "稲葉通将 2019, おーぷん2ちゃんねる対話コーパスを用いた用例ベース対話システム,"
     " 人工知能学会 SIG-SLUD-B902-33"
 )
-_MULTIREF = "prakharguptaz/multirefeval on GitHub"
-_DAILYDIALOG = "none stated; DailyDialog itself is CC BY-NC-SA 4.0"
 
 _JUDGEMENTS = File(
     "grade/judgements.jsonl",
@@ -126,52 +124,56 @@ def _open2ch(part: str) -> Dataset:
     )
 
 
-_ALL = (
-    Dataset(
-        name="dailydialog-multiref",
-        description="replies of 5 systems to 100 contexts, averaged ratings from 1 to 5",
+def _multiref(name: str, description: str, files: tuple[File, ...], size: int) -> Dataset:
+    return Dataset(
+        name=f"dailydialog-{name}",
+        description=description,
         language="en",
-        source=_MULTIREF,
-        licence=_DAILYDIALOG,
+        source="prakharguptaz/multirefeval on GitHub",
+        licence="none stated; DailyDialog itself is CC BY-NC-SA 4.0",
         citation=_GUPTA,
-        files=(
-            File(
-                "dailydialog-multiref/human_ratings.csv",
-                "55a7c5c01b22ebfed631b28eb0e658eaa9a300a05ef95c09a26853ba6eb45c37",
-                "multiref-dataset/mturk_rating_processed_output.csv",
-            ),
-        ),
+        files=files,
         references=("single", "multi", "none"),
-        size=500,
-        loader="dailydialog_multiref:rated",
+        size=size,
+        loader=f"dailydialog_multiref:{'rated' if name == 'multiref' else name}",
+    )
+
+
+_RATED = File(
+    "dailydialog-multiref/human_ratings.csv",
+    "55a7c5c01b22ebfed631b28eb0e658eaa9a300a05ef95c09a26853ba6eb45c37",
+    "multiref-dataset/mturk_rating_processed_output.csv",
+)
+_HRED = (
+    File(
+        "dailydialog-multiref/hred_outputs.txt",
+        "a15d1529350b739a7ed0e7862c71ae3ad53a5a35e8575ca6406a0b7cb2748596",
+        "Code/hredf.txt",
     ),
-    Dataset(
-        name="dailydialog-hred",
-        description="one system's replies to all turns of 1,000 test dialogues, not rated",
-        language="en",
-        source=_MULTIREF,
-        licence=_DAILYDIALOG,
-        citation=_GUPTA,
-        files=(
-            File(
-                "dailydialog-multiref/hred_outputs.txt",
-                "a15d1529350b739a7ed0e7862c71ae3ad53a5a35e8575ca6406a0b7cb2748596",
-                "Code/hredf.txt",
-            ),
-            File(
-                "dailydialog-multiref/single_reference.txt",
-                "37d6f4b259e7491a3aff0f0debad24b2651464ac1b1fa0477f7db587e9c9ee8e",
-                "Code/jsons/test.tgt",
-            ),
-            File(
-                "dailydialog-multiref/multireftest.json",
-                "4f487bda98be4f61bcacb2aa31e24cf01a840ebb8c1331caa1deb12c493878b6",
-                "multiref-dataset/multireftest.json",
-            ),
-        ),
-        references=("single", "multi", "none"),
-        size=6_740,
-        loader="dailydialog_multiref:hred",
+    File(
+        "dailydialog-multiref/single_reference.txt",
+        "37d6f4b259e7491a3aff0f0debad24b2651464ac1b1fa0477f7db587e9c9ee8e",
+        "Code/jsons/test.tgt",
+    ),
+    File(
+        "dailydialog-multiref/multireftest.json",
+        "4f487bda98be4f61bcacb2aa31e24cf01a840ebb8c1331caa1deb12c493878b6",
+        "multiref-dataset/multireftest.json",
+    ),
+)
+
+_ALL = (
+    _multiref(
+        "multiref",
+        "replies of 5 systems to 100 contexts, averaged ratings from 1 to 5",
+        (_RATED,),
+        500,
+    ),
+    _multiref(
+        "hred",
+        "one system's replies to all turns of 1,000 test dialogues, not rated",
+        _HRED,
+        6_740,
     ),
     _grade("convai2", systems=4),
     _grade("empathetic", systems=2),

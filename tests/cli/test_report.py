@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ def write(folder: Path, *, rated: bool = True, contexts: int = 12) -> None:
     lines = []
     for context in range(contexts):
         for system, reply in (("good", f"the cat sat on mat {context}"), ("dull", "i don't know")):
-            item = {
+            item: dict[str, Any] = {
                 "id": f"{context}:{system}",
                 "context_id": str(context),
                 "context": ["where is the cat"],

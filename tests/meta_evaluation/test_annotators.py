@@ -14,8 +14,8 @@ from rejoinder.meta_evaluation.annotators import (
     AnnotatorReview,
     FilteredRatings,
     HumanAgreement,
-    without_annotators,
 )
+from rejoinder.meta_evaluation.ratings import without_annotators
 
 NO_LIMITS = AnnotatorLimits()
 

@@ -121,7 +121,7 @@ def test_items_are_searched_filtered_and_paged(shown: Page) -> None:
     shown.get_by_label("System", exact=True).select_option("עברית")
     expect(status).to_have_text("1 to 1 of 1 matching items")
     shown.get_by_label("Search replies").fill("nothing has this")
-    expect(status).to_have_text("No item fits.")
+    expect(status).to_have_text("No items match.")
     shown.get_by_label("Search replies").fill("")
     shown.get_by_label("System", exact=True).select_option("all")
     shown.get_by_label("Scored", exact=True).select_option("unscored by bleu(n=2)")

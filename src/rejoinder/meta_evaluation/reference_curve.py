@@ -7,7 +7,7 @@ item with fewer references uses all of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from rejoinder.errors import DataError
 from rejoinder.items import Item
 from rejoinder.meta_evaluation.correlate import STATISTICS, correlate_many
 from rejoinder.metrics.batch import Batch, Floats
+from rejoinder.metrics.language_check import LanguageCheck
 from rejoinder.metrics.metric import ItemMetric
 from rejoinder.metrics.scoring_context import ScoringContext
 
@@ -39,15 +40,25 @@ class CurvePoint:
 
 
 def reference_curve(
-    items: Sequence[Item], metrics: Sequence[ItemMetric], *, draws: int = 20, seed: int = 12345
+    items: Sequence[Item],
+    metrics: Sequence[ItemMetric],
+    *,
+    draws: int = 20,
+    seed: int = 12345,
+    any_language: bool = False,
+    on_note: Callable[[str], None] | None = None,
 ) -> list[list[CurvePoint]]:
-    """Return for each metric a point for each number of references, from 1 to the maximum."""
+    """Return for each metric a point for each number of references, from 1 to the maximum.
+
+    ``any_language`` and ``on_note`` are those of :func:`rejoinder.metrics.evaluate.evaluate`.
+    """
     rated = [item for item in items if item.rating() is not None and item.references]
     if not rated:
         raise DataError("no item has both ratings and references; the curve needs both")
+    LanguageCheck(metrics, any_language, on_note).check(rated)
     human = np.array([item.rating() for item in rated], dtype=float)
     max_references = max(len(item.references) for item in rated)
-    test_set = _examined(rated) if any(metric.evaluators() for metric in metrics) else None
+    test_set = _test_set(rated) if any(metric.evaluators() for metric in metrics) else None
     curves: list[list[CurvePoint]] = [[] for _ in metrics]
     for size in range(1, max_references + 1):
         # all references can be drawn in one way only
@@ -55,15 +66,15 @@ def reference_curve(
         found: list[list[dict[str, float]]] = [[] for _ in metrics]
         for draw in range(times):
             rng = np.random.default_rng([seed, size, draw])
-            sitting = ScoringContext(Batch.of(_draw(rated, size, rng)), test_set)
+            context = ScoringContext(Batch.of(_draw(rated, size, rng)), test_set)
             for which, metric in enumerate(metrics):
-                found[which].append(_correlate(sitting.score(metric).values, human))
+                found[which].append(_correlate(context.score(metric).values, human))
         for which, rows in enumerate(found):
             curves[which].append(_point(size, rows))
     return curves
 
 
-def _examined(items: Sequence[Item]) -> TestSet:
+def _test_set(items: Sequence[Item]) -> TestSet:
     """Return the contexts, which are the same for all draws."""
     from rejoinder.evaluator.contamination import TestSet
 

@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from rejoinder.meta_evaluation.ranking import Ranking
+from rejoinder.meta_evaluation.ranking import PEOPLE, Ranking
 from rejoinder.metrics.evaluate import SystemScore
 from rejoinder.metrics.metric import Metric
 from rejoinder.metrics.summary import Estimate, Summary
@@ -180,7 +180,8 @@ def ranking_table(label: str, ranking: Ranking) -> Table:
     table = plain_table(
         *columns,
         right=[len(columns) - 2, len(columns) - 1],
-        title=f"{label} over {ranking.contexts:,} contexts that all systems answered",
+        title=f"{_value_name(label, ranking)} over {ranking.contexts:,} contexts that all systems"
+        " answered",
     )
     if (more := len(ranking.systems) - MAX_SYSTEMS) > 0:
         table.caption, table.caption_justify = f"… {more:,} more systems: --json", "left"
@@ -188,6 +189,12 @@ def ranking_table(label: str, ranking: Ranking) -> Table:
         group = [row.group] if groups else []
         table.add_row(*group, row.system, number(row.value), interval(row.low, row.high))
     return table
+
+
+def _value_name(label: str, ranking: Ranking) -> str:
+    if ranking.by == PEOPLE:
+        return "Mean rating by people"
+    return f"Mean {label}" if ranking.aggregate == "mean" else label
 
 
 def ranking_notes(ranking: Ranking) -> list[str]:

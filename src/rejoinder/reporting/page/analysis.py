@@ -213,6 +213,8 @@ def _sample(joined: Joined, rated: NDArray[np.intp], seed: int) -> Joined:
     within = np.cumsum(sizes[order]) <= MAX_RATED
     within[0] = True
     keep = rated[np.isin(joined.contexts[rated], groups[order[within]])]
+    if keep.size > MAX_RATED:  # a single context with very many replies
+        keep = np.sort(rng.permutation(keep)[:MAX_RATED])
     return Joined(
         [joined.items[i] for i in keep.tolist()],
         {name: values[keep] for name, values in joined.item_scores.items()},

@@ -314,3 +314,13 @@ def test_a_frame_written_by_pandas(tmp_path: Path) -> None:
     assert list(read_items(tmp_path / "i.csv")) == [
         Item("1", "a", ["it's", 'say "hi"'], ratings=3.0)
     ]
+
+
+def test_messages_about_wide_tables_are_short(tmp_path: Path) -> None:
+    header = ",".join(f"c{number}" for number in range(5_000))
+    with pytest.raises(DataError, match="'c19' and 4,980 more") as error:
+        read(tmp_path / "i.csv", header + "\n")
+    assert len(str(error.value)) < 1_000
+    notes: list[str] = []
+    read(tmp_path / "i.csv", f"reply,{header}\nhi{',' * 5_000}\n", on_note=notes.append)
+    assert notes[0].endswith("c19 and 4,980 more (--columns FIELD=NAME changes it)")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -65,6 +66,8 @@ _FIELD_OF = {name: name for name in FIELDS} | {
     synonym: name for name, synonyms in SYNONYMS.items() for synonym in synonyms
 }
 _MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-"))
+_SHOWN = 20
+"""Names of columns in a message."""
 _LARGEST_CELL = 2**20
 """Characters of a cell that is looked at as a printed Python list."""
 
@@ -95,7 +98,7 @@ class ColumnMap:
         read = [f"{name} = {' + '.join(columns)}" for name, columns in self.guessed.items()]
         note = f"columns taken by their names: {', '.join(read)}"
         if self.unused:
-            note += f"; not read: {', '.join(self.unused)}"
+            note += f"; not read: {_some(self.unused)}"
         return f"{note} (--columns FIELD=NAME changes it)"
 
     def record(self, row: Mapping[str, Any], number: int) -> dict[str, Any]:
@@ -121,8 +124,9 @@ def map_columns(
 ) -> ColumnMap:
     """Decide which columns hold which field: those that are named, then those that are guessed."""
     names = list(names)
-    if double := {name for name in names if names.count(name) > 1} - {""}:
-        raise ColumnError(f"two columns are called '{min(double)}'; rename one of them")
+    counts = Counter(names)
+    if double := [name for name, count in counts.items() if count > 1 and name]:
+        raise ColumnError(f"two columns are called '{double[0]}'; rename one of them")
     named = {f: _resolve(wanted, names) for f, wanted in _fields_of(columns).items()}
     taken = {name for found in named.values() for name in found}
     free = [name for name in names if name and name not in taken]
@@ -141,7 +145,7 @@ def map_columns(
         guessed.pop("annotator", None)
     for name in needed:
         if name not in fields:
-            listed = ", ".join(f"'{each}'" for each in names) or "none"
+            listed = _some([f"'{each}'" for each in names])
             raise ColumnError(
                 f"no column holds the {name}; the columns are {listed}. Name it:"
                 f" --columns {name}=NAME, in Python columns={{'{name}': 'NAME'}}"
@@ -221,7 +225,7 @@ def _resolve(wanted: list[str], names: list[str]) -> list[str]:
         if name not in names:
             alike = [each for each in names if _plain(each) == _plain(name)]
             if len(alike) != 1:
-                listed = ", ".join(f"'{each}'" for each in names) or "none"
+                listed = _some([f"'{each}'" for each in names])
                 raise ColumnError(f"there is no column '{name}'; the columns are {listed}")
             name = alike[0]
         found.append(name)
@@ -246,6 +250,12 @@ def _guess(field_name: str, names: list[str]) -> list[str]:
             f" in Python columns={{'{field_name}': 'NAME'}}"
         )
     return found
+
+
+def _some(names: list[str]) -> str:
+    """Return the first names as a list in words."""
+    shown = ", ".join(name[:80] for name in names[:_SHOWN]) or "none"
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN:,} more"
 
 
 def _plain(name: str) -> str:

@@ -230,17 +230,18 @@ def test_plain_loops_agree(
 
 def test_words_are_looked_up_once(plane: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All metrics of a run share the lookup."""
-    asked: list[str] = []
+    words_found: list[str] = []
     metrics = [metric_of(f"{name}(vectors={plane})") for name in STATIC]
+    assert isinstance(metrics[0], StaticMetric)
     vectors = metrics[0].word_vectors
     find = type(vectors).find
     monkeypatch.setattr(
-        type(vectors), "find", lambda self, words: asked.extend(words) or find(self, words)
+        type(vectors), "find", lambda self, words: words_found.extend(words) or find(self, words)
     )
     batch = Batch.of([Item(id="1", response="up right", references=[Reference("right left")])])
     for metric in metrics:
         score_batch(metric, batch)
-    assert sorted(asked) == ["left", "right", "up"]
+    assert sorted(words_found) == ["left", "right", "up"]
 
 
 def test_scores_do_not_depend_on_neighbours(plane: str) -> None:

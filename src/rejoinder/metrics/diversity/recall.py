@@ -13,7 +13,7 @@ no value. A system's value is the mean over its contexts.
 >>> known = ["i see a dog", "no"]
 >>> shared = {"context": ["hm?"], "references": known}
 >>> items = [{"id": r, "response": r, **shared} for r in ("i see", "no")]
->>> [round(judged.value, 4) for judged in rejoinder.diversity(items, ["recall(d=rouge-l)"])]
+>>> [round(score.value, 4) for score in rejoinder.diversity(items, ["recall(d=rouge-l)"])]
 [0.8333]
 """
 

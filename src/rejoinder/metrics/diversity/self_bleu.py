@@ -13,7 +13,7 @@ context with a reply without words has no value.
 >>> import rejoinder
 >>> replies = ["i see a dog", "i see a cat"]
 >>> items = [{"id": r, "context": ["hm?"], "response": r} for r in replies]
->>> [judged.value for judged in rejoinder.diversity(items, ["self-bleu(n=1)"])]
+>>> [score.value for score in rejoinder.diversity(items, ["self-bleu(n=1)"])]
 [0.75]
 """
 

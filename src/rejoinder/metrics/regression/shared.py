@@ -127,11 +127,11 @@ class _Known:
         """Return positions in ``columns``: all of the text's own kind, and of the other kind at
         most one fewer than the context has."""
         other = np.flatnonzero(good != is_good)
-        most = int((self.usable & (self.good != is_good)).sum()) - 1
-        if len(other) <= most:
+        limit = int((self.usable & (self.good != is_good)).sum()) - 1
+        if len(other) <= limit:
             return np.arange(len(columns))
         order = np.argsort(_mixed(self.digest[text], self.digest[columns[other]]), kind="stable")
-        return np.sort(np.setdiff1d(np.arange(len(columns)), other[order[max(most, 0) :]]))
+        return np.sort(np.setdiff1d(np.arange(len(columns)), other[order[max(limit, 0) :]]))
 
     def _features(self, rows: Sequence[int], lists: Sequence[tuple[Ints, Floats]]) -> Floats:
         from rejoinder.kernels.reference_similarity import reference_features

@@ -40,7 +40,7 @@ def rating_table(items: Sequence[Item]) -> tuple[list[str], Floats]:
 
 
 def compact_rating_table(items: Sequence[Item]) -> Floats:
-    """Return all ratings [most ratings of an item, items], whoever gave them; NaN fills up.
+    """Return all ratings [most ratings of an item, items]; NaN fills up.
 
     Krippendorff's alpha does not depend on which annotator gave which rating.
     """

@@ -131,11 +131,11 @@
     var cells = [reply, make("td", { "class": "system", role: "cell" }, [who])];
     if (rated) cells.push(make("td", { "class": "num", role: "cell", "data-name": "people", text: number(item[RATING], 2) }));
     state.columns.forEach(function (metric) {
-      var told = score(item, metric);
-      told["class"] = "num " + (told["class"] || "");
-      told.role = "cell";
-      told["data-name"] = data.metrics[metric];
-      cells.push(make("td", told));
+      var cell = score(item, metric);
+      cell["class"] = "num " + (cell["class"] || "");
+      cell.role = "cell";
+      cell["data-name"] = data.metrics[metric];
+      cells.push(make("td", cell));
     });
     var row, button = make("button", { type: "button", "class": "open", "aria-expanded": "false", text: "Details" });
     button.setAttribute("aria-label", "Details of " + item[ID]);

@@ -49,12 +49,13 @@ if TYPE_CHECKING:
     from rejoinder.verbs.contexts import contexts
     from rejoinder.verbs.corpus import CorpusResult, corpus
     from rejoinder.verbs.demo import demo
+    from rejoinder.verbs.diversity import DiversityResult, diversity
     from rejoinder.verbs.evaluator import Evaluator
     from rejoinder.verbs.expand import ExpandResult, expand
     from rejoinder.verbs.explain import explain
     from rejoinder.verbs.fit import fit
     from rejoinder.verbs.index import index
-    from rejoinder.verbs.items import DiversityResult, Items, diversity, load
+    from rejoinder.verbs.items import Items, load
     from rejoinder.verbs.join import join
     from rejoinder.verbs.ls import ls
     from rejoinder.verbs.meta import MetaResult, meta
@@ -174,7 +175,8 @@ _HOMES = {
     "verbs.explain": ("explain",),
     "verbs.fit": ("fit",),
     "verbs.index": ("index",),
-    "verbs.items": ("DiversityResult", "Items", "diversity", "load"),
+    "verbs.diversity": ("DiversityResult", "diversity"),
+    "verbs.items": ("Items", "load"),
     "verbs.join": ("join",),
     "verbs.ls": ("ls",),
     "verbs.meta": ("MetaResult", "meta"),

@@ -1,4 +1,4 @@
-"""``rejoinder corpus`` as a user types it: accounts, bad input, kills and resumption."""
+"""The command ``rejoinder corpus``: reports, bad input, interruptions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_logs_to_pairs(run: Run, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["pairs"] == len(truth.pairs)
 
 
-def test_stdin_is_a_log_like_any_other(run: Run, tmp_path: Path) -> None:
+def test_stdin_and_files_can_be_combined(run: Run, tmp_path: Path) -> None:
     """Next to a second input, too: each is read by a process of its own."""
     one, other = "did you sleep well\tyes, very well\n", "how was school today\tboring as ever\n"
     (tmp_path / "log.tsv").write_text(one)
@@ -97,7 +97,7 @@ def test_bad_arguments_and_bad_data(
     assert {path.name for path in tmp_path.iterdir()} == {"log", "empty", "edge", "chat", *rejects}
 
 
-def test_all_wrong_arguments_at_once(run: Run) -> None:
+def test_wrong_arguments_are_reported_all_at_once(run: Run) -> None:
     done = run("corpus", "log", "-f", "x", "-l", "xx", "--split", "1", "-o", "p.parquet")
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 3
@@ -112,7 +112,7 @@ def test_a_log_with_nul_bytes_is_read(run: Run, tmp_path: Path) -> None:
     assert (pair["utterance"], pair["response"]) == ("good morning assistant", "good morning user")
 
 
-def test_damaged_files_give_what_stands_before_the_damage(run: Run, tmp_path: Path) -> None:
+def test_records_before_the_damage_of_a_file_are_used(run: Run, tmp_path: Path) -> None:
     make_archive(tmp_path / "whole.jsonl.gz", 3000, seed=2)
     packed = (tmp_path / "whole.jsonl.gz").read_bytes()
     (tmp_path / "cut.jsonl.gz").write_bytes(packed[: len(packed) // 2])

@@ -289,8 +289,8 @@ def test_the_pool_of_an_evaluator_is_a_pool(start: Start, folder: Path) -> None:
     replies = [row["response"] for row in scores(folder / "replies.jsonl")]
     assert replies
     assert set(replies) <= known
-    asked = ("--k", "1", "--no-parrot", "-o", "expanded.jsonl")
-    assert start("expand", "items.jsonl", "--pool", "small", *asked)[0] == 0
+    arguments = ("--k", "1", "--no-parrot", "-o", "expanded.jsonl")
+    assert start("expand", "items.jsonl", "--pool", "small", *arguments)[0] == 0
     assert "weight" not in scores(folder / "expanded.jsonl")[0]["references"][0]
 
 

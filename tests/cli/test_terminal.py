@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from fitting.toy import QUICK, dialogues, write
-from rejoinder.cli import monitor
 from rejoinder.cli.monitor import TerminalMonitor, TimeLeft
 from support import COMMAND
 
@@ -132,7 +131,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(monitor.time, "monotonic", made)
+    monkeypatch.setattr("rejoinder.cli.monitor.time.monotonic", made)
     return made
 
 

@@ -26,6 +26,21 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
+def decimal(low: float, high: float) -> Callable[[str], float]:
+    """Return a parser of numbers in a range."""
+
+    def parse(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            raise typer.BadParameter(f"'{text}' is not a number") from None
+        if not low <= number <= high:
+            raise typer.BadParameter(f"{number:g} is not in the range {low:g}<=x<={high:g}")
+        return number
+
+    return parse
+
+
 def flag(name: str, help: str, **settings: Any) -> Any:
     """Return an option that is on or off."""
     return typer.Option(name, help=help, show_default=False, **settings)

@@ -13,6 +13,7 @@ from rejoinder.cli.options import (
     JsonOption,
     LanguageOption,
     PairsArgument,
+    decimal,
     flag,
     output_file,
     output_folder,
@@ -74,7 +75,10 @@ def vectors(
     x_max: Annotated[
         float,
         typer.Option(
-            "--x-max", metavar="X", min=1e-6, max=1e9, help="GloVe: counts with full weight."
+            "--x-max",
+            metavar="X",
+            parser=decimal(1e-6, 1e9),
+            help="GloVe: counts from here on have full weight.",
         ),
     ] = 10.0,
     buckets: Annotated[

@@ -20,11 +20,11 @@ from rejoinder.meta_evaluation.ranking import (
 )
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.metric_set import make_metrics
+from rejoinder.verbs.arguments import RESAMPLES, SEED, as_metrics, evaluator_folder
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import Columns as FrameColumns
 from rejoinder.verbs.results import Svg, TableResult, records_to_columns, to_plain
 from rejoinder.verbs.safeguards import Safeguards, check_contamination, evaluators_of
-from rejoinder.verbs.score import RESAMPLES, SEED, evaluator_folder, listed
 from rejoinder.verbs.source import open_items
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from rejoinder.files.columns import Columns
     from rejoinder.inputs.items import ItemsLike
-    from rejoinder.verbs.score import EvaluatorLike, Metrics
+    from rejoinder.verbs.arguments import EvaluatorLike, Metrics
 
 PEOPLE = "people"
 
@@ -184,7 +184,7 @@ def compare(
     so for all, it is a DataError. With a ``baseline``, every other system is tested against it:
     see :meth:`CompareResult.fail_if_worse`.
     """
-    names = listed(metrics)
+    names = as_metrics(metrics)
     if by not in (None, PEOPLE):
         raise UsageError(f"by={by!r}: expected 'people'")
     if not names and scores is None and by is None:
@@ -228,15 +228,15 @@ def compare(
             blank_replies=blank,
             frame_kind=source.frame_kind,
         )
-    asked = make_metrics(names, language, folder)
-    evaluators = evaluators_of(asked, folder, strict=strict)
+    metric_set = make_metrics(names, language, folder)
+    evaluators = evaluators_of(metric_set, folder, strict=strict)
     with open_items(items, columns=columns, twice=bool(evaluators), monitor=monitor) as source:
         safeguards = check_contamination(
             source.read() if evaluators else (), evaluators, strict=strict, monitor=monitor
         )
         batches = evaluate(
             counted(source.read()),
-            asked.item_metrics,
+            metric_set.item_metrics,
             strict=False,
             test_set=safeguards.test_set,
             any_language=any_language,
@@ -251,14 +251,14 @@ def compare(
                     done += len(batch)
                     advance(done)
 
-        rankings, refused = compare_systems(asked, followed(), **options)
+        rankings, refused = compare_systems(metric_set, followed(), **options)
     return CompareResult(
         rankings,
         refused,
         baseline=baseline,
         margin=margin,
         blank_replies=blank,
-        notes=asked.notes(),
+        notes=metric_set.notes(),
         safeguards=safeguards,
         frame_kind=source.frame_kind,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import UsageError, missing_extra
 from rejoinder.files import paths
-from rejoinder.verbs.meta import listed_names
+from rejoinder.verbs.arguments import as_names, as_paths
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import Result
 
@@ -70,7 +70,7 @@ def corpus(
         raise missing_extra("corpus", str(error.name), task="reading logs") from None
     from rejoinder.logs.pipeline import beside, make_pairs
 
-    excluded = listed_names(exclude)
+    excluded = as_names(exclude)
     settings = make_settings(
         format,
         language=language,
@@ -84,7 +84,7 @@ def corpus(
         salt=salt,
         strict=strict,
     )
-    names = [os.fspath(log) for log in ([logs] if isinstance(logs, (str, os.PathLike)) else logs)]
+    names = as_paths(logs)
     target = Path(output)
     paths.check_place(target)
     paths.check_output(target, [log for log in names if log != "-" and paths.is_file(log)])

@@ -15,8 +15,8 @@ from rejoinder.files.output import open_output
 from rejoinder.spec import did_you_mean
 from rejoinder.testsets import CATALOGUE
 from rejoinder.testsets import load as load_testset
+from rejoinder.verbs.arguments import as_names
 from rejoinder.verbs.items import Items
-from rejoinder.verbs.meta import listed_names
 from rejoinder.verbs.results import Columns, TableResult, records_to_columns
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def export(
     is single, multi, scored or none. ``output`` is the file to write ("-": stdout).
     """
     items = builtins.list(load_testset(name, references))
-    if wanted := listed_names(systems):
+    if wanted := as_names(systems):
         there = {item.system for item in items}
         if unknown := [f"--system {s}: {did_you_mean(s, there)}" for s in wanted if s not in there]:
             raise UsageError(*unknown)

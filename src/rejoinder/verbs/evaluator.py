@@ -16,15 +16,16 @@ from rejoinder.inputs.items import as_items
 from rejoinder.inputs.texts import from_texts
 from rejoinder.items import Item
 from rejoinder.metrics.metric_set import MetricSet, make_metrics
+from rejoinder.verbs.arguments import as_metrics
 from rejoinder.verbs.items import Items
 from rejoinder.verbs.results import Result, html_table, to_plain
-from rejoinder.verbs.score import ScoreResult, listed, run_metrics
+from rejoinder.verbs.score import ScoreResult, run_metrics
 
 if TYPE_CHECKING:
     from rejoinder.inputs.items import ItemsLike
     from rejoinder.retrieve.leaks import LeakIndex
     from rejoinder.retrieve.retriever import Mask
-    from rejoinder.verbs.score import Metrics
+    from rejoinder.verbs.arguments import Metrics
 
 
 class Evaluator(Result):
@@ -93,7 +94,7 @@ class Evaluator(Result):
             raise DataError("there are no replies")
         return run_metrics(
             items,
-            self._make_metrics(tuple(listed(metrics)), language),
+            self._make_metrics(tuple(as_metrics(metrics)), language),
             test_set=_CallTestSet.of_call(self, items),
         )
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from rejoinder.errors import UsageError
 from rejoinder.files import paths
 from rejoinder.files.item_file import ItemFile
+from rejoinder.verbs.arguments import evaluator_folder
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import Result
-from rejoinder.verbs.score import evaluator_folder
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
     from rejoinder.retrieve.expand_items import ExpansionReport
-    from rejoinder.verbs.score import EvaluatorLike
+    from rejoinder.verbs.arguments import EvaluatorLike
 
 
 @dataclass(frozen=True)

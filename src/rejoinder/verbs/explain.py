@@ -30,8 +30,8 @@ class ExplainResult(Result):
 
 def explain(metric: str | Metric) -> ExplainResult:
     """Return what a metric measures, its parameters and its signature."""
-    asked = make_metrics([metric], ready=False)
-    ((made, label),) = asked.labels.items()
+    metric_set = make_metrics([metric], ready=False)
+    ((made, label),) = metric_set.labels.items()
     values = {key: getattr(made, key) for key in parameters(type(made))}
     return ExplainResult(
         label,

@@ -1,4 +1,4 @@
-"""``load`` and ``diversity``: items in memory, and metrics of sets of replies."""
+"""``load``: items in memory."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rejoinder.errors import DataError, UsageError
+from rejoinder.errors import UsageError
 from rejoinder.inputs.items import as_items
 from rejoinder.items import UNNAMED, Item, Ratings
-from rejoinder.metrics.evaluate import SystemScore, score_sets
-from rejoinder.metrics.metric_set import MetricSet, make_metrics
-from rejoinder.verbs.results import Columns, TableResult, records_to_columns, to_plain
-from rejoinder.verbs.score import listed
+from rejoinder.verbs.results import Columns, TableResult, to_plain
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns as FileColumns
     from rejoinder.inputs.items import ItemsLike
-    from rejoinder.verbs.score import Metrics
 
 
 class Items(TableResult, list[Item]):
@@ -45,56 +41,10 @@ class Items(TableResult, list[Item]):
         return {name: each for name, each in columns.items() if any(v is not None for v in each)}
 
 
-class DiversityResult(TableResult, list[SystemScore]):
-    """Values of set metrics. The frame has a row per metric and system."""
-
-    def __init__(
-        self, judged: Sequence[SystemScore], metrics: MetricSet, frame_kind: str | None = None
-    ) -> None:
-        super().__init__(judged)
-        self.metrics, self.frame_kind = metrics, frame_kind
-
-    def columns(self) -> Columns:
-        return records_to_columns(self._records())
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"results": self._records()}
-
-    def _records(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "metric": self.metrics.labels[each.metric],
-                "system": None if each.system == UNNAMED else each.system,
-                "value": each.value,
-                "unscored": each.reason,
-            }
-            for each in self
-        ]
-
-
 def load(items: ItemsLike, *, columns: FileColumns | None = None) -> Items:
     """Read all items of a file, a frame, or a list of dictionaries."""
     found, kind = as_items(items, columns)
     return Items(list(found), kind)
-
-
-def diversity(
-    items: ItemsLike,
-    metrics: Metrics,
-    *,
-    language: str | None = None,
-    any_language: bool = False,
-) -> DiversityResult:
-    """Measure the replies of each system, and of each of its contexts, with set metrics."""
-    found, kind = as_items(items)
-    asked = make_metrics(listed(metrics), language)
-    if asked.item_metrics:
-        raise DataError(
-            f"{asked.labels[asked.item_metrics[0]]} scores single replies; use rejoinder.score"
-        )
-    return DiversityResult(
-        score_sets(list(found), asked.set_metrics, any_language=any_language), asked, kind
-    )
 
 
 def _rating_column(ratings: list[Ratings]) -> list[Any]:

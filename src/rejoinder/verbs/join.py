@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rejoinder.errors import DataError
 from rejoinder.files.jsonl import JsonLines, write_jsonl
 from rejoinder.files.output import open_output
 from rejoinder.files.paths import check_output
@@ -43,6 +44,8 @@ def join(files: Sequence[str | os.PathLike[str]], *, output: str | os.PathLike[s
                     raise source.wrong(number, f"'{record['id']}' is already in {first[key]}")
                 first[key] = f"{source.name}:{number}"
                 write_jsonl(stream, [record])
+        if not first:
+            raise DataError("the file is empty; expected items, or scores", path=names[0])
     return JoinResult(len(first))
 
 

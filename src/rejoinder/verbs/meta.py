@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,24 +32,31 @@ from rejoinder.meta_evaluation.reference_curve import CurvePoint, reference_curv
 from rejoinder.metrics.evaluate import evaluate, score_sets
 from rejoinder.metrics.metric_set import make_metrics
 from rejoinder.metrics.records import item_scores, set_scores
-from rejoinder.spec import did_you_mean
+from rejoinder.verbs.annotators import (
+    MAX_DISTRACTOR,
+    MIN_KAPPA,
+    check_annotators,
+    check_distractor,
+    limit_problems,
+)
+from rejoinder.verbs.arguments import (
+    RESAMPLES,
+    SEED,
+    as_metrics,
+    as_names,
+    evaluator_folder,
+)
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import Columns as FrameColumns
 from rejoinder.verbs.results import Svg, TableResult, records_to_columns, to_plain
 from rejoinder.verbs.safeguards import Safeguards, check_contamination, check_strict
-from rejoinder.verbs.score import RESAMPLES, SEED, evaluator_folder, listed
 from rejoinder.verbs.source import open_items
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
     from rejoinder.inputs.items import ItemsLike
-    from rejoinder.verbs.score import EvaluatorLike, Metrics
+    from rejoinder.verbs.arguments import EvaluatorLike, Metrics
 
-MIN_KAPPA = 0.2
-"""Annotators below it are unreliable (Gupta et al. 2019)."""
-MAX_DISTRACTOR = 0.25
-"""Annotators who prefer distractors more often than this are unreliable."""
-NO_DISTRACTOR = "none"
 
 Level = Literal["item", "context", "system"]
 
@@ -123,7 +130,7 @@ class MetaResult(TableResult, MetaEvaluation):
         return correlations_html(self)
 
     def plot(self) -> Svg:
-        """Draw the correlations with their intervals; the curves if they were asked for."""
+        """Draw the correlations with their intervals; the curves if there are any."""
         if self.curves:
             from rejoinder.reporting.meta_tables import curve_chart
             from rejoinder.reporting.plots.line_chart import line_chart_svg
@@ -171,7 +178,7 @@ def meta(
     left out with ``drop_unreliable``. ``problems`` that the caller found in the arguments are
     reported with all others.
     """
-    names, correct_systems = listed(metrics), listed_names(correct)
+    names, correct_systems = as_metrics(metrics), as_names(correct)
     found_problems = [
         *problems,
         *_problems(level, curve, correct_systems, drop_annotators, drop_unreliable),
@@ -218,7 +225,9 @@ def meta(
             replies = annotators.items
             joined = replace(joined, items=replies)
         found = evaluate_metrics(joined, level, settings)
-        curves = _curves(replies, found, draws, seed, folder) if curve else {}
+        curves = (
+            _curves(replies, found, draws, seed, folder, any_language, monitor) if curve else {}
+        )
     return MetaResult(
         **vars(found),
         annotators=annotators,
@@ -229,11 +238,6 @@ def meta(
         correct=correct_systems,
         frame_kind=source.frame_kind,
     )
-
-
-def listed_names(names: str | Sequence[str]) -> list[str]:
-    """Return one name, or several, as a list."""
-    return [names] if isinstance(names, str) else list(names)
 
 
 def _problems(
@@ -249,33 +253,6 @@ def _problems(
     return problems
 
 
-def limit_problems(min_kappa: float, max_distractor: float) -> list[str]:
-    """Return what is wrong with limits that are out of range."""
-    problems = []
-    if not 0 <= max_distractor <= 1:
-        problems.append(f"--max-distractor must be from 0 to 1, got {max_distractor:g}")
-    if not -1 <= min_kappa <= 1:
-        problems.append(f"--min-kappa must be from -1 to 1, got {min_kappa:g}")
-    return problems
-
-
-def check_distractor(name: str, systems: Iterable[str]) -> None:
-    """Refuse a system of distractors that was named but has no replies."""
-    known = sorted(set(systems))
-    if name not in (DISTRACTOR, NO_DISTRACTOR, *known):
-        raise UsageError(
-            f"--distractor {name}: no reply is of this system: {did_you_mean(name, known)}"
-        )
-
-
-def check_annotators(names: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse to drop annotators who gave no judgement."""
-    if names and not known:
-        raise UsageError(f"--drop-annotator {names[0]}: the data name no annotators")
-    if unknown := [name for name in names if name not in known]:
-        raise UsageError(*(f"--drop-annotator {n}: {did_you_mean(n, known)}" for n in unknown))
-
-
 def _scored(
     items: Sequence[Item],
     specs: Sequence[Any],
@@ -284,14 +261,16 @@ def _scored(
     any_language: bool,
     monitor: Monitor,
 ) -> list[Score]:
-    asked = make_metrics(specs, language, folder)
+    metric_set = make_metrics(specs, language, folder)
     return [
         line
         for batch, results in evaluate(
-            items, asked.item_metrics, any_language=any_language, on_note=monitor.warn
+            items, metric_set.item_metrics, any_language=any_language, on_note=monitor.warn
         )
-        for line in item_scores(asked.labels, batch, results, parts=False)
-    ] + set_scores(asked.labels, score_sets(items, asked.set_metrics, any_language=any_language))
+        for line in item_scores(metric_set.labels, batch, results, parts=False)
+    ] + set_scores(
+        metric_set.labels, score_sets(items, metric_set.set_metrics, any_language=any_language)
+    )
 
 
 def _contamination(
@@ -305,11 +284,20 @@ def _contamination(
 
 
 def _curves(
-    items: Sequence[Item], found: MetaEvaluation, draws: int, seed: int, folder: str | None
+    items: Sequence[Item],
+    found: MetaEvaluation,
+    draws: int,
+    seed: int,
+    folder: str | None,
+    any_language: bool,
+    monitor: Monitor,
 ) -> dict[str, list[CurvePoint]]:
-    asked = make_metrics((result.metric for result in found.results), evaluator=folder)
-    points = reference_curve(items, asked.item_metrics, draws=draws, seed=seed)
-    return {asked.labels[m]: row for m, row in zip(asked.item_metrics, points, strict=True)}
+    metric_set = make_metrics((result.metric for result in found.results), evaluator=folder)
+    metrics = metric_set.item_metrics
+    points = reference_curve(
+        items, metrics, draws=draws, seed=seed, any_language=any_language, on_note=monitor.warn
+    )
+    return {metric_set.labels[m]: row for m, row in zip(metrics, points, strict=True)}
 
 
 def _review_to_dict(review: AnnotatorReview) -> dict[str, Any]:

@@ -32,15 +32,15 @@ from rejoinder.pairwise.output_records import (
 )
 from rejoinder.pairwise.plan import Question, assign_questions, plan_questions
 from rejoinder.spec import did_you_mean
-from rejoinder.verbs.items import Items
-from rejoinder.verbs.meta import (
+from rejoinder.verbs.annotators import (
     MAX_DISTRACTOR,
     MIN_KAPPA,
     check_annotators,
     check_distractor,
     limit_problems,
-    listed_names,
 )
+from rejoinder.verbs.arguments import as_names, as_paths
+from rejoinder.verbs.items import Items
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import Columns, Result, Svg, TableResult, records_to_columns, to_plain
 from rejoinder.verbs.source import naming
@@ -176,7 +176,7 @@ def plan(
     The pairs are divided among ``annotators``, each of whom gets the ``shared`` part of them.
     ``again`` allows pairs that have answers; ``texts`` adds contexts and replies to the questions.
     """
-    paths, names = _names(answers), listed_names(annotators)
+    paths, names = as_paths(answers), as_names(annotators)
     problems = [*problems, *_stdin_twice([candidates, *paths])]
     if (count is None) == (share is None):
         problems.append("how many pairs? Give either -n N or --share S")
@@ -232,7 +232,7 @@ def fit(
     candidates become weighted references of these items. Annotators who hardly agree with the
     others, or who prefer a planted distractor, are listed, and left out with ``drop_unreliable``.
     """
-    paths, names = _names(answers), listed_names(drop_annotators)
+    paths, names = as_paths(answers), as_names(drop_annotators)
     problems = [
         *problems,
         *_stdin_twice([candidates, *paths, *([] if into is None else [into])]),
@@ -295,7 +295,7 @@ def curve(
     Winning rates from some of an annotator's answers are compared with those from all of them, and
     with those from all answers of another annotator.
     """
-    paths = _names(answers)
+    paths = as_paths(answers)
     if problems := [*problems, *_stdin_twice([candidates, *paths])]:
         raise UsageError(*problems)
     items = _read_candidates(candidates)
@@ -341,10 +341,6 @@ def simulate(
     _write(folder / "tests.jsonl", found.tests)
     _write(folder / "answers.jsonl", found.answers)
     return PairsSimulateResult(folder, len(found.candidates), len(found.answers), len(found.tests))
-
-
-def _names(paths: Name | Sequence[Name]) -> list[str]:
-    return [os.fspath(p) for p in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
 
 
 def _stdin_twice(paths: Sequence[Name]) -> list[str]:

@@ -17,9 +17,9 @@ from rejoinder.files.output import open_output
 from rejoinder.files.paths import check_output
 from rejoinder.systems import records
 from rejoinder.systems.contexts import read_contexts
+from rejoinder.verbs.arguments import as_names
 from rejoinder.verbs.expand import pool_folder
 from rejoinder.verbs.items import Items
-from rejoinder.verbs.meta import listed_names
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import Columns as FrameColumns
 from rejoinder.verbs.results import TableResult
@@ -95,7 +95,7 @@ def reply(
     problems = list(problems)
     if as_references and JsonLines(path).once:
         problems.append("--as-references reads the items twice: give a file, not a pipe")
-    made = _make_systems(listed_names(systems), seed, pool_path, problems)
+    made = _make_systems(as_names(systems), seed, pool_path, problems)
     check_output(None if output is None else Path(output), [path, pool_path])
     source = ItemFile(path, columns, monitor.message, needed=("context",))
     asked = read_contexts(source)

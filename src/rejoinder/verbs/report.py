@@ -21,16 +21,16 @@ from rejoinder.meta_evaluation.evaluation import MetaSettings
 from rejoinder.meta_evaluation.reference_curve import CurvePoint
 from rejoinder.registry import TOKENIZERS
 from rejoinder.text.languages import language as find_language
+from rejoinder.verbs.arguments import RESAMPLES, SEED, evaluator_folder
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import Result
 from rejoinder.verbs.safeguards import check_contamination
-from rejoinder.verbs.score import RESAMPLES, SEED, evaluator_folder
 from rejoinder.verbs.source import naming
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
     from rejoinder.reporting.page.analysis import EvaluatorInfo
-    from rejoinder.verbs.score import EvaluatorLike
+    from rejoinder.verbs.arguments import EvaluatorLike
 
 MAX_ITEMS = 2000
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from rejoinder.errors import missing_extra
 from rejoinder.files.paths import check_output
+from rejoinder.verbs.arguments import as_paths
 from rejoinder.verbs.results import Result
 
 
@@ -38,7 +39,7 @@ def sample(
         raise missing_extra("corpus", str(error.name), task="reading pairs") from None
     from rejoinder.logs.sample import sample_pairs
 
-    names = [os.fspath(p) for p in ([pairs] if isinstance(pairs, (str, os.PathLike)) else pairs)]
+    names = as_paths(pairs)
     target = Path(output)
     check_output(target, names)
     return SampleResult(*sample_pairs(names, target, count, seed))

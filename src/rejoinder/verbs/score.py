@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from rejoinder.metrics.metric import ItemMetric, Metric
 from rejoinder.metrics.metric_set import MetricSet, make_metrics
 from rejoinder.metrics.records import item_scores, set_scores
 from rejoinder.metrics.summary import Estimate, Summarizer, Summary
+from rejoinder.verbs.arguments import RESAMPLES, SEED, as_metrics, evaluator_folder
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import Columns as FrameColumns
 from rejoinder.verbs.results import TableResult, to_plain
@@ -33,13 +34,7 @@ if TYPE_CHECKING:
     from rejoinder.evaluator.contamination import TestSet
     from rejoinder.files.columns import Columns
     from rejoinder.inputs.items import ItemsLike
-    from rejoinder.verbs.evaluator import Evaluator
-
-    Metrics: TypeAlias = str | Metric | Sequence[str | Metric]
-    EvaluatorLike: TypeAlias = str | os.PathLike[str] | Evaluator
-
-RESAMPLES = 1000
-SEED = 12345
+    from rejoinder.verbs.arguments import EvaluatorLike, Metrics
 
 
 @dataclass(frozen=True)
@@ -214,7 +209,7 @@ def score(
     ``{"reply": "bot_answer"}``. ``evaluator`` is what :func:`fit` made, or its folder.
 
     There are confidence intervals if ``intervals`` or ``resamples`` is given. With ``output``, the
-    scores go to this file batch by batch ("-": stdout), with their ``parts`` if asked for, and are
+    scores go to this file batch by batch ("-": stdout), with their ``parts`` if wanted, and are
     kept in memory only if ``keep``. ``strict`` refuses items that are in the evaluator's training
     data, which are otherwise counted in ``result.safeguards.contamination``. Texts in a language
     that an encoder or the evaluator does not know are refused, unless ``any_language``.
@@ -222,17 +217,17 @@ def score(
     folder = evaluator_folder(evaluator)
     given = chosen_items(items, replies, references, contexts)
     check_output(_path(output), [path_of(given), folder])
-    asked = make_metrics(listed(metrics), language, folder)
-    if not asked.labels:
+    metric_set = make_metrics(as_metrics(metrics), language, folder)
+    if not metric_set.labels:
         raise UsageError("which metrics? Give metrics=['bleu(n=2)']")
-    evaluators = evaluators_of(asked, folder, strict=strict)
+    evaluators = evaluators_of(metric_set, folder, strict=strict)
     with open_items(given, columns=columns, twice=bool(evaluators), monitor=monitor) as source:
         safeguards = check_contamination(
             source.read() if evaluators else (), evaluators, strict=strict, monitor=monitor
         )
         return run_metrics(
             source.read(),
-            asked,
+            metric_set,
             safeguards=safeguards,
             test_set=safeguards.test_set,
             output=output,
@@ -249,7 +244,7 @@ def score(
 
 def run_metrics(
     items: Any,
-    asked: MetricSet,
+    metric_set: MetricSet,
     *,
     safeguards: Safeguards | None = None,
     test_set: TestSet | None = None,
@@ -266,9 +261,9 @@ def run_metrics(
     """Score a stream of items in one pass, batch by batch."""
     safeguards = safeguards or Safeguards()
     keep = output is None if keep is None else keep
-    summarizer = Summarizer(asked.item_metrics, resamples=resamples, seed=seed)
-    values: list[list[Floats]] = [[] for _ in asked.item_metrics]
-    unscored: list[dict[str, str]] = [{} for _ in asked.item_metrics]
+    summarizer = Summarizer(metric_set.item_metrics, resamples=resamples, seed=seed)
+    values: list[list[Floats]] = [[] for _ in metric_set.item_metrics]
+    unscored: list[dict[str, str]] = [{} for _ in metric_set.item_metrics]
     ids: list[str] = []
     systems: list[str] = []
     for_sets: list[Item] = []
@@ -285,7 +280,7 @@ def run_metrics(
     ):
         batches = evaluate(
             items,
-            asked.item_metrics,
+            metric_set.item_metrics,
             test_set=test_set,
             any_language=any_language,
             on_note=monitor.warn,
@@ -294,8 +289,8 @@ def run_metrics(
         done = 0
         for batch, results in safeguards.watch(summarizer.watch(batches)):
             if stream is not None:
-                write_jsonl(stream, item_scores(asked.labels, batch, results, parts=parts))
-            if asked.set_metrics:
+                write_jsonl(stream, item_scores(metric_set.labels, batch, results, parts=parts))
+            if metric_set.set_metrics:
                 for_sets.extend(batch)
             if keep:
                 ids += [item.id for item in batch]
@@ -308,12 +303,12 @@ def run_metrics(
             done += len(batch)
             advance(done)
         sets = score_sets(
-            for_sets, asked.set_metrics, any_language=any_language, on_note=monitor.warn
+            for_sets, metric_set.set_metrics, any_language=any_language, on_note=monitor.warn
         )
         if stream is not None:
-            write_jsonl(stream, set_scores(asked.labels, sets))
+            write_jsonl(stream, set_scores(metric_set.labels, sets))
     rows = summarizer.summaries()
-    labels = asked.labels
+    labels = metric_set.labels
     scores = {
         labels[metric]: MetricScores(
             metric,
@@ -322,17 +317,17 @@ def run_metrics(
             {row.system: row.corpus for row in rows if row.metric == metric},
             {row.system: row.mean for row in rows if row.metric == metric},
         )
-        for which, metric in enumerate(asked.item_metrics)
+        for which, metric in enumerate(metric_set.item_metrics)
     }
     return ScoreResult(
         scores,
-        metrics=asked,
+        metrics=metric_set,
         summaries=rows,
         sets=sets,
         ids=ids,
         systems=systems,
         blank_replies=summarizer.blank_replies,
-        notes=[*asked.notes(), *summarizer.notes()],
+        notes=[*metric_set.notes(), *summarizer.notes()],
         safeguards=safeguards,
         frame_kind=frame_kind,
     )
@@ -364,20 +359,6 @@ def score_one(
     for reason in found.unscored.values():
         raise DataError(f"{metric}: {reason}")
     return float(found.values[0])
-
-
-def listed(metrics: Metrics) -> list[Any]:
-    """Return one metric, or several, as a list."""
-    return [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
-
-
-def evaluator_folder(evaluator: EvaluatorLike | None) -> str | None:
-    """Return the folder of an evaluator."""
-    if evaluator is None:
-        return None
-    return (
-        os.fspath(evaluator) if isinstance(evaluator, (str, os.PathLike)) else str(evaluator.path)
-    )
 
 
 def _path(output: str | os.PathLike[str] | None) -> Path | None:

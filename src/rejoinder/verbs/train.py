@@ -16,6 +16,7 @@ from rejoinder.files.jsonl import JsonLines
 from rejoinder.files.output import open_output
 from rejoinder.files.paths import check_output
 from rejoinder.machine import cores
+from rejoinder.verbs.arguments import as_paths
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import Result
 from rejoinder.verbs.source import naming
@@ -105,7 +106,7 @@ def vectors(
         x_max=x_max,
         buckets=buckets,
     ).completed()
-    names = [os.fspath(p) for p in ([pairs] if isinstance(pairs, (str, os.PathLike)) else pairs)]
+    names = as_paths(pairs)
     target = Path(output)
     check_vectors_target(target)
     with monitor.pieces("reading") as advance:

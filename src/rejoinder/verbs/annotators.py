@@ -1,0 +1,42 @@
+"""Limits of unreliable annotators, for the verbs that read judgements of people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rejoinder.errors import UsageError
+from rejoinder.meta_evaluation.annotators import DISTRACTOR
+from rejoinder.spec import did_you_mean
+
+MIN_KAPPA = 0.2
+"""Annotators below it are unreliable (Gupta et al. 2019)."""
+MAX_DISTRACTOR = 0.25
+"""Annotators who prefer distractors more often than this are unreliable."""
+NO_DISTRACTOR = "none"
+
+
+def limit_problems(min_kappa: float, max_distractor: float) -> list[str]:
+    """Return what is wrong with limits that are out of range."""
+    problems = []
+    if not 0 <= max_distractor <= 1:
+        problems.append(f"--max-distractor must be from 0 to 1, got {max_distractor:g}")
+    if not -1 <= min_kappa <= 1:
+        problems.append(f"--min-kappa must be from -1 to 1, got {min_kappa:g}")
+    return problems
+
+
+def check_distractor(name: str, systems: Iterable[str]) -> None:
+    """Refuse a system of distractors that was named but has no replies."""
+    known = sorted(set(systems))
+    if name not in (DISTRACTOR, NO_DISTRACTOR, *known):
+        raise UsageError(
+            f"--distractor {name}: no reply is of this system: {did_you_mean(name, known)}"
+        )
+
+
+def check_annotators(names: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse to drop annotators who gave no judgement."""
+    if names and not known:
+        raise UsageError(f"--drop-annotator {names[0]}: the data name no annotators")
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(*(f"--drop-annotator {n}: {did_you_mean(n, known)}" for n in unknown))

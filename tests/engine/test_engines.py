@@ -143,7 +143,7 @@ QUERIES = [
 
 @pytest.mark.parametrize("engine", ["local[2]"], indirect=True)
 @pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
-def test_one_sql_text_for_both(engine: Engine, duckdb: Engine, query: str) -> None:
+def test_engines_agree_on_every_sql_construct(engine: Engine, duckdb: Engine, query: str) -> None:
     results = []
     for one in (duckdb, engine):
         pair, quoted = one.array("'a'", "'b'"), one.text("it's a \\ and\n'")
@@ -215,7 +215,7 @@ def test_parquet_files_are_the_same_to_the_byte(
     assert sorted(tmp_path.iterdir()) == sorted(files)
 
 
-def test_parquet_is_whole_or_absent(engine: Engine, tmp_path: Path) -> None:
+def test_parquet_appears_whole_or_not_at_all(engine: Engine, tmp_path: Path) -> None:
     engine.table("few", numbers(10))
     with pytest.raises(TypeError, match="column s: NULL in 2 rows"):
         strict = pa.schema([NUMBERS.field("i"), NUMBERS.field("s").with_nullable(False)])
@@ -228,7 +228,7 @@ def test_parquet_is_whole_or_absent(engine: Engine, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [12, 1500])
-def test_maps(engine: Engine, rows: int) -> None:
+def test_maps_apply_a_function_to_all_rows(engine: Engine, rows: int) -> None:
     source = numbers(rows)
     engine.table("source", source)
     size = None if rows < 100 else 400
@@ -267,7 +267,7 @@ def test_a_map_in_one_call_sees_the_rows_in_order(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("parallel", [True, False])
-def test_a_map_of_nothing(engine: Engine, parallel: bool) -> None:
+def test_a_map_of_no_rows(engine: Engine, parallel: bool) -> None:
     engine.table("source", numbers(0))
     engine.map("none", "SELECT * FROM source", functions.same, NUMBERS, parallel=parallel)
     empty = engine.fetch("SELECT * FROM none")
@@ -275,7 +275,7 @@ def test_a_map_of_nothing(engine: Engine, parallel: bool) -> None:
     assert empty.schema.types == NUMBERS.types
 
 
-def test_errors_of_a_function_arrive_as_they_are(engine: Engine) -> None:
+def test_errors_of_a_function_keep_their_type(engine: Engine) -> None:
     engine.table("source", numbers(6))
     query = "SELECT * FROM source ORDER BY i"
     with pytest.raises(DataError) as caught:
@@ -337,7 +337,7 @@ def test_pieces_before_a_failure_are_kept(engine: Engine, tmp_path: Path) -> Non
     assert engine.scalar("SELECT count(*) FROM kept") == 16
 
 
-def test_a_digest_knows_rows_not_batches() -> None:
+def test_a_digest_does_not_depend_on_batches() -> None:
     table = MIXED.select(["i", "s", "words", "t", "yes"])
     whole = digest(table.to_batches())
     assert digest([*table.slice(0, 2).to_batches(), *table.slice(2).to_batches()]) == whole
@@ -447,7 +447,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 LONG = "SELECT range AS i, md5(CAST(range AS STRING)) AS s FROM range(3000000)"
 
 
-def test_a_full_disk_is_told_in_one_line(small_disk: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_in_one_line(small_disk: Path, tmp_path: Path) -> None:
     def full(engine: Engine, job: str) -> None:
         with pytest.raises(RejoinderError, match=r"disk is full|no space left") as caught:
             if job == "create":
@@ -471,7 +471,7 @@ def test_a_full_disk_is_told_in_one_line(small_disk: Path, tmp_path: Path) -> No
     assert not [*small_disk.glob("*out.parquet*"), *tmp_path.glob("*out.parquet*")]
 
 
-def test_a_file_that_may_not_grow_is_told_too(tmp_path: Path) -> None:
+def test_a_file_size_limit_is_reported(tmp_path: Path) -> None:
     process = script(
         """
         with open_engine("duckdb", folder / "work") as engine:
@@ -490,7 +490,7 @@ def test_a_file_that_may_not_grow_is_told_too(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["work"]
 
 
-def test_too_little_memory_is_told(tmp_path: Path) -> None:
+def test_too_little_memory_is_reported(tmp_path: Path) -> None:
     with (
         open_engine("duckdb", tmp_path, memory="20MB", threads=1) as engine,
         pytest.raises(ResourceError, match="needs more memory than its limit of 20MB"),
@@ -526,7 +526,7 @@ def test_an_unreachable_master(tmp_path: Path) -> None:
     assert time.monotonic() - begun < 20
 
 
-def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(MissingExtra, match="Java 17"):
@@ -554,7 +554,9 @@ def test_the_cluster_does_the_work(engine: Engine, cluster: Cluster, tmp_path: P
 
 
 @on_cluster
-def test_a_worker_lost_in_the_middle(engine: Engine, cluster: Cluster, tmp_path: Path) -> None:
+def test_a_lost_worker_does_not_change_the_result(
+    engine: Engine, cluster: Cluster, tmp_path: Path
+) -> None:
     """Near the end: the cluster is one worker short from here on."""
     engine.table("source", numbers(16))
 

@@ -1,4 +1,4 @@
-"""Twitter archives whose truth is known, because everything in them was planted.
+"""Generate Twitter archives whose correct pairs are known.
 
     truth = make_archive(path, posts=5_000, seed=1, language="ja", version=2)
 

@@ -1,4 +1,4 @@
-"""The cleaning rules once more, as one would write them for a single post.
+"""The cleaning rules in plain Python, one post at a time.
 
 Nothing is shared with the package but the settings and the expressions of bot clients. It is
 the truth that tests compare with, and the peer that the benchmark measures against.

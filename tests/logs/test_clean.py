@@ -215,7 +215,7 @@ def test_the_first_removing_filter_counts() -> None:
     assert removed == ["-", "bot-client", "language", "short", "script", None]
 
 
-def test_filters_are_a_contract() -> None:
+def test_names_and_order_of_the_filters_are_fixed() -> None:
     assert ",".join(FILTERS) == (
         "entities,urls,emails,phones,users,hashtags,emoji,letters,words,spaces,"
         "bot-client,language,short,script"
@@ -242,7 +242,7 @@ def test_parameters() -> None:
     ]
 
 
-def test_wrong_settings_are_told_all_at_once() -> None:
+def test_wrong_settings_are_reported_all_at_once() -> None:
     with pytest.raises(UsageError) as caught:
         Cleaning.for_language("en", off=["url"], on=["emojis"], lettres=2)
     assert len(caught.value.messages) == 3
@@ -260,7 +260,7 @@ def test_wrong_settings_are_told_all_at_once() -> None:
         Cleaning.for_language("jp")
 
 
-def test_a_missing_classifier_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_classifier_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     identify.classifier.cache_clear()
     monkeypatch.setitem(sys.modules, "pycld2", None)
     with pytest.raises(MissingExtra, match=re.escape("pip install 'rejoinder[logs]'")):
@@ -269,7 +269,7 @@ def test_a_missing_classifier_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     identify.classifier.cache_clear()
 
 
-def test_rejected_records_stay() -> None:
+def test_rejected_records_are_kept_unchanged() -> None:
     batch = posts(["@a  https://x.y", "@a hello there", ""], reject=["broken", None, "empty"])
     cleaned = Cleaning.for_language("en").apply(batch)
     assert cleaned.schema == CLEANED
@@ -359,7 +359,7 @@ def test_equals_plain_python(rows: list[tuple[str, Any, Any]], cleaning: Cleanin
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(TEXTS, max_size=6), cleanings(classifier=False))
-def test_clean_text_stays_as_it_is(texts: list[str], cleaning: Cleaning) -> None:
+def test_cleaning_is_idempotent(texts: list[str], cleaning: Cleaning) -> None:
     once = [text for text, _, _ in clean(texts, cleaning)]
     assert [(text, changed) for text, changed, _ in clean(once, cleaning)] == [
         (text, []) for text in once
@@ -368,7 +368,7 @@ def test_clean_text_stays_as_it_is(texts: list[str], cleaning: Cleaning) -> None
 
 @settings(max_examples=200, deadline=None)
 @given(TEXTS, LANGUAGES)
-def test_what_is_gone_and_what_is_not_longer(text: str, language: str) -> None:
+def test_removed_patterns_are_gone_and_texts_do_not_grow(text: str, language: str) -> None:
     cleaning = Cleaning.for_language(language, classifier=False)
     ((after, changed, _),) = clean([text], cleaning)
     masks = after.count("<email>") + after.count("<phone>")
@@ -381,7 +381,7 @@ def test_what_is_gone_and_what_is_not_longer(text: str, language: str) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(ROWS, st.randoms(use_true_random=False), st.integers(1, 4))
-def test_neither_order_nor_batches_matter(rows: list[Any], rng: Any, size: int) -> None:
+def test_result_does_not_depend_on_order_or_batches(rows: list[Any], rng: Any, size: int) -> None:
     cleaning = Cleaning.for_language("ja")
     texts, labels, clients = ([row[k] for row in rows] for k in range(3))
     batch = posts(texts, label=labels, client=clients)
@@ -409,7 +409,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("name", CHANGING)
-def test_a_filter_that_is_off_leaves_its_kind(name: str) -> None:
+def test_a_filter_that_is_off_changes_nothing(name: str) -> None:
     text = KINDS[name]
     on = Cleaning.for_language("en", on=[name], classifier=False)
     off = Cleaning.for_language("en", off=[name], classifier=False)

@@ -1,4 +1,4 @@
-"""Leaks between sets: the ones that are known, exact Jaccard, and what is no leak."""
+"""Leaks: those known in DailyDialog, near matches by Jaccard similarity, and bad files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def leaks(data: Path) -> Fingerprint:
     return Fingerprint.of(i.context[-1] for i in load("dailydialog-multiref", "none"))
 
 
-def test_known_leaks_of_dailydialog_are_found(data: Path) -> None:
+def test_finds_the_known_leaks_of_dailydialog(data: Path) -> None:
     """The last utterance of 39 + 5 + 3 contexts and 41 validation turns stand in rated contexts."""
     fingerprint = leaks(data)
     found = {}
@@ -52,7 +52,7 @@ words = st.lists(names, min_size=4, max_size=9)
 
 @given(st.lists(words.map("".join), min_size=1, max_size=6), words.map("".join))
 @settings(deadline=None)
-def test_near_means_exactly_jaccard_at_the_threshold(known: list[str], text: str) -> None:
+def test_near_matches_are_decided_by_jaccard(known: list[str], text: str) -> None:
     long_enough = [k for k in known if len(k) >= 20]
     expected = None
     if text in known:
@@ -75,7 +75,7 @@ def test_near_means_exactly_jaccard_at_the_threshold(known: list[str], text: str
         ("!!!", None),
     ],
 )
-def test_by_hand(text: str, expected: str | None) -> None:
+def test_exact_and_near_matches_by_hand(text: str, expected: str | None) -> None:
     known = ["What time is it , by the way ?", "今日は、いい天気ですね。", "", "..."]
     assert Fingerprint.of(known).find([text]) == [expected]
 
@@ -84,14 +84,14 @@ def test_normalise() -> None:
     assert normalise(["It's_OK, ＡＢ c1!", "猫 と 犬"]) == ["itsokａｂc1", "猫と犬"]
 
 
-def test_the_arrow_function_survives_a_journey_to_another_process() -> None:
+def test_the_arrow_function_can_be_pickled() -> None:
     mark = pickle.loads(pickle.dumps(MarkLeaks(Fingerprint.of(["hello there"]))))
     batch = pa.RecordBatch.from_pydict({"utterance": ["Hello, there!", "bye"]})
     (marked,) = mark(iter([batch]))
     assert marked.column("leak").to_pylist() == ["exact", None]
 
 
-def test_nothing_to_look_for() -> None:
+def test_an_empty_test_set_has_no_leaks() -> None:
     assert Fingerprint.of([]).find(["hello there general kenobi"]) == [None]
 
 
@@ -110,7 +110,7 @@ def test_last_turns_of_pairs(tmp_path: Path) -> None:
         (None, "not a Parquet file, or a damaged one"),
     ],
 )
-def test_pairs_that_are_none(tmp_path: Path, table: dict[str, list[str]], reason: str) -> None:
+def test_bad_pairs_are_refused(tmp_path: Path, table: dict[str, list[str]], reason: str) -> None:
     path = tmp_path / "a.parquet"
     if table is None:
         path.write_bytes(b"PAR1 and so on")
@@ -120,7 +120,7 @@ def test_pairs_that_are_none(tmp_path: Path, table: dict[str, list[str]], reason
         list(last_turns(str(path)))
 
 
-def test_damaged_pages_are_found(tmp_path: Path) -> None:
+def test_damaged_pages_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"utterance": [f"number {n}" for n in range(5000)]}), path)
     content = bytearray(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Contexts out of pairs."""
+"""Contexts that are drawn from held-out pairs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from rejoinder.logs.held_out import draw_pairs
 
 
-def test_contexts_of_threads_that_part_have_names_of_their_own(tmp_path: Path) -> None:
+def test_contexts_of_branching_threads_have_distinct_ids(tmp_path: Path) -> None:
     row = {"dialogue_id": "d", "turn": 1, "context": [], "utterance": "hi", "split": "test"}
     rows = [row | {"response": text, "turn": turn} for text, turn in [("a", 1), ("b", 1), ("c", 2)]]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "pairs.parquet")

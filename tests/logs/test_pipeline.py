@@ -1,4 +1,4 @@
-"""From logs to pairs: equal to planted truth, the same on every engine, whole or absent."""
+"""The log pipeline: the known pairs of generated archives, the same on every engine."""
 
 from __future__ import annotations
 
@@ -77,27 +77,25 @@ def test_planted_truth_filter_by_filter(tmp_path: Path, language: str, version: 
     archive = tmp_path / ("archive.jsonl.gz" if version == 2 else "archive.jsonl")
     truth = make_archive(archive, 6000, seed=7, language=language, version=version, rate_bots=2)
     output = tmp_path / "pairs.parquet"
-    account = make_pairs([str(archive)], output, settings("twitter", language))
+    report = make_pairs([str(archive)], output, settings("twitter", language))
     assert found_rows(output) == expected_rows(truth, turns=4)
     removed = Counter(post.removed for post in truth.posts if post.removed)
-    assert account.removed == dict(removed)
+    assert report.removed == dict(removed)
     changed = Counter(name for post in truth.posts for name in post.changed)
-    mine = {name: count for name, count in account.changed.items() if name != "spaces"}
+    mine = {name: count for name, count in report.changed.items() if name != "spaces"}
     assert mine == {name: count for name, count in changed.items() if name != "spaces"}
-    assert account.records == len(truth.posts)
-    assert account.retweets == sum(
-        p.retweet and not p.reject and not p.removed for p in truth.posts
-    )
-    assert account.pairs == len(truth.pairs)
-    assert account.utterances == truth.counts["utterances"]
-    assert account.several == truth.counts["several"]
-    assert account.dialogues == truth.counts["dialogues"]
+    assert report.records == len(truth.posts)
+    assert report.retweets == sum(p.retweet and not p.reject and not p.removed for p in truth.posts)
+    assert report.pairs == len(truth.pairs)
+    assert report.utterances == truth.counts["utterances"]
+    assert report.several == truth.counts["several"]
+    assert report.dialogues == truth.counts["dialogues"]
     rejects = [
         json.loads(line) for line in (tmp_path / "pairs.rejects.jsonl").read_bytes().splitlines()
     ]
     planted = Counter((p.line, p.reject) for p in truth.posts if p.reject)
     assert Counter((r["line"], reject_kind(r["reason"])) for r in rejects) == planted
-    assert sum(account.rejects.values()) == len(rejects)
+    assert sum(report.rejects.values()) == len(rejects)
     assert sorted(os.listdir(tmp_path)) == sorted(
         [archive.name, "pairs.manifest.json", "pairs.parquet", "pairs.rejects.jsonl"]
     )
@@ -108,20 +106,20 @@ def test_filters_can_be_switched_off(tmp_path: Path) -> None:
     truth = make_archive(archive, 3000, seed=3, rate_bots=1)
     cleaning = Cleaning.for_language("en", off=["short", "language"])
     bot_filters = BotFilters(off=("bot-rate", "duplicate"))
-    account = make_pairs(
+    report = make_pairs(
         [str(archive)],
         tmp_path / "p.parquet",
         settings("twitter", cleaning=cleaning, bot_filters=bot_filters),
     )
-    assert not {"short", "language", "bot-rate", "duplicate"} & set(account.removed)
-    assert account.removed["repeated-id"] == truth.counts["removed:repeated-id"]
+    assert not {"short", "language", "bot-rate", "duplicate"} & set(report.removed)
+    assert report.removed["repeated-id"] == truth.counts["removed:repeated-id"]
     nothing = BotFilters(off=BotFilters.names)
-    account = make_pairs(
+    report = make_pairs(
         [str(archive)],
         tmp_path / "q.parquet",
         settings("twitter", cleaning=cleaning, bot_filters=nothing),
     )
-    assert not set(BotFilters.names) & set(account.removed)
+    assert not set(BotFilters.names) & set(report.removed)
 
 
 def messages(path: Path, *lines: tuple[str, str, str, str]) -> Path:
@@ -130,7 +128,7 @@ def messages(path: Path, *lines: tuple[str, str, str, str]) -> Path:
     return path
 
 
-def test_messages_are_ordered_merged_and_parted_by_hand(tmp_path: Path) -> None:
+def test_messages_are_ordered_merged_and_separated_by_gaps(tmp_path: Path) -> None:
     log = messages(
         tmp_path / "log.jsonl",
         ("d", "ann", "good morning everybody", "2020-01-01T10:00:00Z"),
@@ -163,7 +161,7 @@ def test_messages_are_ordered_merged_and_parted_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("turns", [0, 1, 3])
-def test_context_has_at_most_so_many_turns(tmp_path: Path, turns: int) -> None:
+def test_context_is_limited_to_the_last_turns(tmp_path: Path, turns: int) -> None:
     words = ["one", "two", "three", "four", "five", "six", "seven"]
     said = [f"this is turn {word} of it" for word in words]
     (tmp_path / "d.txt").write_text(" __eou__ ".join(said) + " __eou__\n")
@@ -185,7 +183,7 @@ def test_several_good_replies_share_one_utterance(tmp_path: Path) -> None:
              "positive_responses": ["take your time"]}  # fmt: skip
     log.write_text("".join(json.dumps(record) + "\n" for record in (good, other)))
     output = tmp_path / "pairs.parquet"
-    account = make_pairs([str(log)], output, settings("dailydialog-plusplus"))
+    report = make_pairs([str(log)], output, settings("dailydialog-plusplus"))
     found = {(r["utterance"], r["response"]): r for r in rows(output)}
     assert {key: (r["context"], r["responses"]) for key, r in found.items()} == {
         ("may i help you?", "a room, please"): ([], 2),
@@ -196,10 +194,10 @@ def test_several_good_replies_share_one_utterance(tmp_path: Path) -> None:
     }
     assert len({r["utterance_id"] for r in found.values()}) == 3
     assert len({r["dialogue_id"] for r in found.values()}) == 1
-    assert account.removed == {"repeated-id": 1}
+    assert report.removed == {"repeated-id": 1}
 
 
-def test_authors_and_ids_leave_only_as_hashes(tmp_path: Path) -> None:
+def test_authors_and_ids_are_hashed(tmp_path: Path) -> None:
     log = messages(
         tmp_path / "log.jsonl",
         ("secretdialogue", "anneliese", "good morning everybody", "2020-01-01"),
@@ -263,22 +261,22 @@ def test_leaks_are_left_out_and_counted(tmp_path: Path) -> None:
     items = tmp_path / "items.jsonl"
     context = ["hello", "how was your holiday in the mountains"]
     items.write_text(json.dumps({"id": "1", "context": context, "response": "fine"}))
-    account = make_pairs(
+    report = make_pairs(
         [str(log)], tmp_path / "p.parquet", settings("dailydialog", exclude=(str(items),))
     )
-    assert account.leaks == {"exact": 1}
+    assert report.leaks == {"exact": 1}
     (left,) = rows(tmp_path / "p.parquet")
     assert left["utterance"] == "Shall we have lunch together?"
     # pairs serve as a test set, too
-    account = make_pairs(
+    report = make_pairs(
         [str(log)],
         tmp_path / "q.parquet",
         settings("dailydialog", exclude=(str(tmp_path / "p.parquet"),)),
     )
-    assert account.leaks == {"exact": 1}
+    assert report.leaks == {"exact": 1}
 
 
-def test_strictly_the_first_bad_record_is_fatal(tmp_path: Path) -> None:
+def test_strict_runs_end_at_the_first_bad_record(tmp_path: Path) -> None:
     archive = tmp_path / "archive.jsonl"
     truth = make_archive(archive, 500, seed=5)
     first = min(post.line for post in truth.posts if post.reject)
@@ -287,7 +285,7 @@ def test_strictly_the_first_bad_record_is_fatal(tmp_path: Path) -> None:
     assert not (tmp_path / "p.parquet").exists()
 
 
-def test_deleted_posts_are_counted_and_no_fault(tmp_path: Path) -> None:
+def test_deleted_posts_are_counted_but_not_written_as_rejects(tmp_path: Path) -> None:
     shared = {"created_utc": 1577836800, "author": "ann"}
     log = [
         {"id": "a", "title": "good morning", "selftext": "how are you all", **shared},
@@ -302,15 +300,15 @@ def test_deleted_posts_are_counted_and_no_fault(tmp_path: Path) -> None:
         },
     ]
     (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, log)))
-    account = make_pairs(
+    report = make_pairs(
         [str(tmp_path / "r.jsonl")], tmp_path / "p.parquet", settings("reddit", strict=True)
     )
-    assert account.rejects == {"deleted": 1}
-    assert account.pairs == 1
+    assert report.rejects == {"deleted": 1}
+    assert report.pairs == 1
     assert not (tmp_path / "p.rejects.jsonl").exists()
 
 
-def test_nothing_readable_is_an_error(tmp_path: Path) -> None:
+def test_an_empty_log_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_bytes(b"")
     with pytest.raises(DataError, match=r"empty\.jsonl: there is no post in it; is --format right"):
         make_pairs([str(tmp_path / "empty.jsonl")], tmp_path / "p.parquet", settings("twitter"))
@@ -415,9 +413,9 @@ REAL = {
 @pytest.mark.parametrize("name", REAL)
 def test_real_logs_become_pairs(data: Path, tmp_path: Path, name: str) -> None:
     format, language = REAL[name]
-    account = make_pairs([str(data / name)], tmp_path / "p.parquet", settings(format, language))
-    assert account.pairs > 0.6 * account.records
-    assert sum(account.removed.values()) < 0.15 * account.records
+    report = make_pairs([str(data / name)], tmp_path / "p.parquet", settings(format, language))
+    assert report.pairs > 0.6 * report.records
+    assert sum(report.removed.values()) < 0.15 * report.records
     for row in rows(tmp_path / "p.parquet")[:2000]:
         for text in (row["utterance"], row["response"]):
             assert "http" not in str(text)

@@ -132,7 +132,7 @@ V2 = {
 }
 
 
-def test_both_versions_of_twitter_say_the_same(read: Any) -> None:
+def test_both_api_versions_of_twitter_give_the_same_posts(read: Any) -> None:
     first, second = read("twitter", V1, V2)
     assert first | {"line": 2} == second
     assert first["id"] == "877000000000000001"
@@ -174,14 +174,14 @@ def test_twitter_links(
     assert (row["parent"], row["retweet"], row["mention"]) == (parent, retweet, mention)
 
 
-def test_twitter_long_texts_are_whole(read: Any) -> None:
+def test_twitter_long_texts_are_complete(read: Any) -> None:
     v1 = V1 | {"text": "cut …", "truncated": True, "extended_tweet": {"full_text": "the whole"}}
     full = {key: value for key, value in V1.items() if key != "text"} | {"full_text": "the whole"}
     v2 = V2 | {"note_tweet": {"text": "the whole"}}
     assert said(read("twitter", v1, full, v2)) == ["the whole"] * 3
 
 
-def test_twitter_answers_of_the_api_are_unwrapped(read: Any) -> None:
+def test_twitter_api_responses_are_unwrapped(read: Any) -> None:
     bad = V2 | {"created_at": "never"}
     found = read("twitter", {"data": V2}, {"data": [V2, bad, V2 | {"id": "9"}], "includes": {}})
     assert [row["line"] for row in found] == [1, 2, 2, 2]
@@ -246,7 +246,7 @@ def test_bad_records_are_rejects(read: Any, spec: str, record: Any, reason: str 
     assert row["line"] == 1
 
 
-def test_a_bad_record_costs_itself_only(read: Any) -> None:
+def test_a_bad_record_does_not_affect_others(read: Any) -> None:
     found = read("twitter", V2, b"\xff\xfe", b"", b"  ", b"{", V2 | {"id": "5"})
     assert [row["line"] for row in found] == [1, 2, 5, 6]
     assert [row["reject"] is None for row in found] == [True, False, False, True]
@@ -282,7 +282,7 @@ def test_reddit(read: Any) -> None:
     assert {row["time"] for row in found} == {datetime(2017, 6, 20, 0, 58, 40, tzinfo=UTC)}
 
 
-def test_messages_stay_unordered(read: Any) -> None:
+def test_messages_have_no_turn_and_no_parent(read: Any) -> None:
     message = {"dialogue_id": 1, "speaker": "a", "text": "hi", "time": 1497920320000}
     other = message | {"dialogue_id": "x"}
     found = read("messages", message, other, without(message, "time"))
@@ -603,7 +603,7 @@ def test_empty_archives(tmp_path: Path, name: str) -> None:
 # --- long lines, big batches
 
 
-def test_a_line_without_end(tmp_path: Path) -> None:
+def test_too_long_lines_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     size = MAX_LINE_BYTES
     path.write_bytes(b"a\tb\n" + b"x" * (size + 5) + b"\nc\td\n" + b"y" * (size + 1))
@@ -708,7 +708,7 @@ def test_long_windows_of_reddit_dumps(tmp_path: Path) -> None:
 # --- authors
 
 
-def test_authors_leave_as_hashes_only(tmp_path: Path) -> None:
+def test_authors_are_hashed_with_the_salt(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     record = V1 | {"user": {"id_str": "secretary-4711", "screen_name": "ada_l"}}
     other = V2 | {"author_id": "grace-4712"}

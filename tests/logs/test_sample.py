@@ -1,4 +1,4 @@
-"""A sample of pairs: so many, each once, in order, the same for the same seed."""
+"""Samples of pairs: their size, order and reproducibility."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def utterances(path: Path) -> list[int]:
     return [int(text[1:]) for text in table["utterance"].to_pylist()]
 
 
-def test_all_of_several_files(files: list[str], tmp_path: Path) -> None:
+def test_several_files_are_concatenated(files: list[str], tmp_path: Path) -> None:
     out = tmp_path / "out.parquet"
     assert sample_pairs(files, out) == (1000, 1000)
     assert utterances(out) == list(range(1000))
     assert sample_pairs(files, out, 5000) == (1000, 1000)
 
 
-def test_a_part_of_them(files: list[str], tmp_path: Path) -> None:
+def test_a_sample_keeps_the_order(files: list[str], tmp_path: Path) -> None:
     one, two, other = (tmp_path / name for name in ("1.parquet", "2.parquet", "3.parquet"))
     assert sample_pairs(files, one, 100) == (100, 1000)
     drawn = utterances(one)
@@ -62,7 +62,7 @@ def test_a_part_of_them(files: list[str], tmp_path: Path) -> None:
     assert utterances(other) != drawn
 
 
-def test_what_is_no_pairs(files: list[str], tmp_path: Path) -> None:
+def test_files_that_are_not_pairs_are_refused(files: list[str], tmp_path: Path) -> None:
     out = tmp_path / "out.parquet"
     (tmp_path / "text").write_text("hello")
     pq.write_table(pa.table({"utterance": ["a"]}), tmp_path / "short.parquet")

@@ -1,4 +1,4 @@
-"""Small pools, and retrieval as one would write it without thinking of speed."""
+"""Fixtures: small pools, and a plain implementation of retrieval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FAISS: nearly all of the nearest, and exact similarities."""
+"""Approximate search: recall, and exact similarities."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_recall_and_exact_similarities(large: Pool, words: str, kind: str) -> No
         assert hits.scores[i].tolist() == sorted(hits.scores[i].tolist(), reverse=True)
 
 
-def test_leaving_out_and_distinct_responses_are_filled_up(large: Pool, words: str) -> None:
+def test_excluded_rows_are_replaced_by_further_hits(large: Pool, words: str) -> None:
     """Of what FAISS proposes, all but a few rows are left out: it is asked for more, and in the
     end everything is scanned."""
     near = make_retriever(f'vectors(vectors="{words}",index=hnsw(candidates=20))')
@@ -84,7 +84,7 @@ def test_a_small_pool_is_scanned(pool_of: Any, words: str) -> None:
         assert not isinstance(pool.index(near), AnnIndex)
 
 
-def test_it_lies_in_the_folder(pairs: Any, words: str, tmp_path: Path) -> None:
+def test_the_faiss_index_is_part_of_the_folder(pairs: Any, words: str, tmp_path: Path) -> None:
     path = pairs([(text, "r") for text in texts(SIZE, 8)])
     near = make_retriever(f'vectors(vectors="{words}",index=ivf-pq(lists=50,codes=8))')
     told: list[int] = []

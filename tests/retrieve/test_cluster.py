@@ -90,7 +90,7 @@ def test_a_cluster_that_cannot_be_reached(tmp_path: Path, inputs: tuple[str, str
     assert not (tmp_path / "o.jsonl").exists()
 
 
-def test_an_approximate_index_stays_at_home(
+def test_an_approximate_index_is_not_distributed(
     tmp_path: Path, inputs: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     items, path, words = inputs

@@ -47,7 +47,7 @@ def test_both_is_the_product(pool_of: Any, words: str) -> None:
     assert hits.scores[0] == pytest.approx([0.8, 0.8, 0.64, 0, 0], abs=1e-7)
 
 
-def test_the_last_turn_counts_once_more(pool_of: Any, words: str) -> None:
+def test_last_turn_weight_and_question_weight_by_hand(pool_of: Any, words: str) -> None:
     """The context "tax", "cat": both turns are (1, 1) / √2, the last one is (1, 0), nobody asks.
 
     Row 0, "tax", "cat": the same. Row 1, "cat", "tax": the same two turns, but the cosine of
@@ -74,7 +74,7 @@ def test_the_last_turn_counts_once_more(pool_of: Any, words: str) -> None:
     )
 
 
-def test_turns_one_by_one(pool_of: Any, words: str) -> None:
+def test_turns_are_compared_one_by_one_without_concat_turns(pool_of: Any, words: str) -> None:
     """The context "tax", "cat". Row 0, "dog", "dog": (2·.8 + .6) / 3 where the last turn counts
     twice, (.8 + .6) / 2 where it does not. Row 1, "cat" alone: nothing is in the place of "tax",
     2 / 3 and 1 / 2. Row 2, "tax", "zebra": the last turn has no vector, 1 / 3 and 1 / 2. In row
@@ -98,14 +98,14 @@ def test_turns_one_by_one(pool_of: Any, words: str) -> None:
     assert both == pytest.approx([1.7 / 3.5, 1.5 / 3.5, 0.5 / 3.5])
 
 
-def test_the_last_turn_of_the_other_key(pool_of: Any, words: str) -> None:
+def test_last_turn_weight_does_not_affect_responses(pool_of: Any, words: str) -> None:
     """Responses have no turns: .8 of the utterances (both views), times .8 of the responses."""
     retriever = make_retriever(f'vectors(turns=2,last_turn_weight=1,on=both,vectors="{words}")')
     hits = pool_of([("dog", "cat")]).search(retriever, Queries(["cat"], ["dog"]), 1)
     assert hits.scores[0] == pytest.approx([0.64])
 
 
-def test_why_a_query_finds_nothing(pool_of: Any, words: str) -> None:
+def test_queries_without_hits_have_a_reason(pool_of: Any, words: str) -> None:
     pool = pool_of([("cat", "dog")])
     queries = Queries(
         ["", "zebra", "cat", "今日はとてもいい天気ですね"], ["cat"] * 2 + [None, "cat"]
@@ -119,7 +119,7 @@ def test_why_a_query_finds_nothing(pool_of: Any, words: str) -> None:
     }
 
 
-def test_an_encoder_finds_what_means_the_same(pool_of: Any) -> None:
+def test_an_encoder_finds_paraphrases(pool_of: Any) -> None:
     texts = ["My dog is ill.", "The train was late again.", "", "I love this film!"]
     pool = pool_of([(text, f"r{i}") for i, text in enumerate(texts)])
     retriever = make_retriever("encoder")
@@ -156,7 +156,7 @@ def test_bad_specs(spec: str, complaint: str) -> None:
         make_retriever(spec)
 
 
-def test_a_model_that_is_not_here(pool_of: Any) -> None:
+def test_a_missing_model_is_reported(pool_of: Any) -> None:
     pool = pool_of([("a", "b")])
     with pytest.raises(MissingExtra, match="not on this machine"):
         pool.search(make_retriever("encoder(model=nobody/nothing)"), Queries(["a"], [None]), 1)

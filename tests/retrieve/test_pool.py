@@ -1,4 +1,4 @@
-"""Pools: rows by number, splits, digests, and files that are no pools."""
+"""Pools: rows by number, splits, digests, and bad files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_only_one_split(tmp_path: Path) -> None:
         open_pool(tmp_path / "p.parquet", split="dev")
 
 
-def test_the_digest_is_that_of_the_texts(pairs: Any) -> None:
+def test_the_digest_depends_on_the_texts_only(pairs: Any) -> None:
     def digest(rows: Any, **options: Any) -> str:
         with open_pool(pairs(rows, **options)) as pool:
             return pool.digest
@@ -111,7 +111,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
         open_pool(tmp_path / "p.parquet")
 
 
-def test_other_files(tmp_path: Path) -> None:
+def test_files_that_are_not_pools_are_refused(tmp_path: Path) -> None:
     (tmp_path / "p.jsonl").write_text('{"utterance": "u"}\n')
     with pytest.raises(DataError, match="not a Parquet file"):
         open_pool(tmp_path / "p.jsonl")
@@ -123,7 +123,7 @@ def test_other_files(tmp_path: Path) -> None:
         open_pool(tmp_path, split="train")
 
 
-def test_temporary_files_go_with_the_pool(
+def test_temporary_files_are_removed_with_the_pool(
     pairs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "tmp"
@@ -144,7 +144,7 @@ def test_temporary_files_go_with_the_pool(
     assert not any(home.iterdir())
 
 
-def test_what_is_left_out_and_what_is_said_once(pool_of: Any) -> None:
+def test_excluded_rows_and_distinct_responses(pool_of: Any) -> None:
     """Rows 0, 2 and 3 are alike; 0 and 2 have the same response, so the lower one stands for it."""
     pool = pool_of([("a b", "yes"), ("c", "no"), ("a b", "yes"), ("a b", "well")])
     retriever, query = make_retriever("bm25"), Queries(["a b"], [None])

@@ -59,7 +59,7 @@ def scanned(
 
 @pytest.mark.parametrize("block", [1, 7, 64, 100, 1000])
 @pytest.mark.parametrize("parts", [1, 2])
-def test_any_block_size_gives_what_comparing_by_hand_gives(
+def test_hits_do_not_depend_on_the_block_size(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     ranked: Any,
@@ -133,7 +133,7 @@ def test_small_integers_where_nearly_everything_ties(data: Any, ranked: Any, lis
     )
 
 
-def test_more_wanted_than_there_is(tmp_path: Path) -> None:
+def test_k_larger_than_the_number_of_rows(tmp_path: Path) -> None:
     pool, queries = unit([[1, 0], [1, 1], [0, 0]]), unit([[1, 0]])
     best = scanned(tmp_path, [queries], [pool], 5)
     assert best.rows.tolist() == [[0, 1, -1, -1, -1]]

@@ -1,4 +1,4 @@
-"""BM25 and TF-IDF against their formulas, written down plainly, and against another program."""
+"""BM25 and TF-IDF against plain implementations of their formulas and against bm25s."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _pool(rows: list[tuple[list[str], list[str]]]) -> Any:
         return open_pool(Path(folder) / "p.parquet")
 
 
-def test_why_a_query_finds_nothing(pool_of: Any) -> None:
+def test_queries_without_hits_have_a_reason(pool_of: Any) -> None:
     pool = pool_of(ROWS)
     queries = Queries(["", "unheard", "今日はとてもいい天気ですね", "b"], ["d", "d", "d", None])
     hits = pool.search(make_retriever("bm25(on=both)"), queries, 2)
@@ -184,7 +184,7 @@ def test_why_a_query_finds_nothing(pool_of: Any) -> None:
     }
 
 
-def test_words_in_every_row_say_nothing_to_tfidf(pool_of: Any) -> None:
+def test_words_in_every_row_have_no_weight_in_tfidf(pool_of: Any) -> None:
     """ln(N / df) is 0; BM25 in Lucene's variant still gives them a little."""
     pool = pool_of([("a b", "r"), ("a c", "r")])
     query = Queries(["a"], [None])
@@ -210,7 +210,7 @@ def test_bad_specs(spec: str, complaint: str) -> None:
         make_retriever(spec)
 
 
-def test_a_language_brings_its_tokenizer() -> None:
+def test_the_language_sets_the_tokenizer() -> None:
     assert str(make_retriever("bm25", "ja")) == "bm25(tok=ja-mecab)"
     assert str(make_retriever("bm25(tok=char)", "ja")) == "bm25(tok=char)"
     assert str(make_retriever("encoder", "ja")) == "encoder"

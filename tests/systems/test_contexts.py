@@ -1,4 +1,4 @@
-"""Contexts: from items, and from records that nobody has replied to yet."""
+"""Contexts from items, and from records without a reply."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read(tmp_path: Path, *lines: str) -> list[tuple[str, list[str], list[str]]]:
     return [(c.id, c.turns, list(c.references)) for c in read_contexts(path)]
 
 
-def test_replies_to_one_context_are_one_context(tmp_path: Path) -> None:
+def test_items_with_the_same_context_count_once(tmp_path: Path) -> None:
     found = read(
         tmp_path,
         '{"id": "1:a", "context_id": "1", "context": ["hi"], "response": "x", "references": ["r"]}',
@@ -27,7 +27,7 @@ def test_replies_to_one_context_are_one_context(tmp_path: Path) -> None:
     assert found == [("1", ["hi"], ["r", "s"]), ("2", ["ho"], [])]
 
 
-def test_turns_tell_where_there_is_no_context_id(tmp_path: Path) -> None:
+def test_contexts_without_an_id_are_told_apart_by_their_turns(tmp_path: Path) -> None:
     found = read(
         tmp_path,
         '{"id": "a", "context": ["hi", "you"]}',
@@ -44,7 +44,7 @@ def test_turns_tell_where_there_is_no_context_id(tmp_path: Path) -> None:
     ]
 
 
-def test_the_names_of_dstc10(tmp_path: Path) -> None:
+def test_field_names_of_dstc10_are_read(tmp_path: Path) -> None:
     found = read(tmp_path, '{"dialogue_id": 7, "model": "m", "context": "a\\nb", "reference": "r"}')
     assert found == [("7", ["a", "b"], ["r"])]
 
@@ -66,6 +66,6 @@ def test_the_names_of_dstc10(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: Path, lines: list[str], complaint: str) -> None:
+def test_bad_contexts_are_reported(tmp_path: Path, lines: list[str], complaint: str) -> None:
     with pytest.raises(DataError, match=complaint):
         read(tmp_path, *lines)

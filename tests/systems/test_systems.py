@@ -1,4 +1,4 @@
-"""Each system on a pool small enough to see the answer."""
+"""Each system on a small pool with known replies."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_ir_response_looks_at_responses(pool: Pool, by: str) -> None:
     )
 
 
-def test_leaks_are_not_said(pool: Pool) -> None:
+def test_leaked_pairs_are_not_used_as_replies(pool: Pool) -> None:
     answer = say(pool, "ir-status", "what should i do", leaks=[0])
     assert answer.texts == ("Find a garage.",)
     for system in ("ir-status", "ir-response", "c-bm25", "c-tfidf"):
@@ -128,7 +128,7 @@ def test_random_is_fair_and_repeatable(pool: Pool) -> None:
     assert counts["Yes!"] == pytest.approx(667, abs=120)
 
 
-def test_dull_says_what_is_said_most(pool: Pool) -> None:
+def test_dull_gives_the_most_frequent_responses(pool: Pool) -> None:
     """Spelling counts as one: 3 × I don't know (twice without full stop), 2 × Yes!, then single
     ones in the order of the pool. '…' has no letter."""
     assert most_frequent(pool, 4) == {
@@ -146,7 +146,7 @@ def test_dull_says_what_is_said_most(pool: Pool) -> None:
     assert share == pytest.approx(3 / 5, abs=0.05)  # 0.6, standard deviation 0.009
 
 
-def test_a_pool_without_words_is_not_dull(tmp_path: Path) -> None:
+def test_dull_needs_responses_with_letters(tmp_path: Path) -> None:
     with open_pool(write(tmp_path / "p.parquet", [([], "a", "…"), ([], "b", "!!")])) as pool:
         assert say(pool, "dull", "hello").reason == "no response of the pool has a letter"
 
@@ -166,7 +166,7 @@ def test_a_system_prints_as_it_is_parsed(name: str) -> None:
     assert make_system(str(system)) == system
 
 
-def test_the_seed_is_for_those_who_draw_and_set_none() -> None:
+def test_the_seed_applies_to_random_systems_that_set_none() -> None:
     assert str(make_system("random", 7)) == "random(seed=7)"
     assert str(make_system("random(seed=3)", 7)) == "random(seed=3)"
     assert str(make_system("random", 12345)) == "random"

@@ -1,4 +1,4 @@
-"""The judged sets: what is in them, that files in step stay in step, and what goes wrong."""
+"""The test sets: their content, files with parallel lines, and bad files."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_counts_ids_texts_and_ratings(name: str) -> None:
 
 @pytest.mark.usefixtures("data")
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_a_context_id_stands_for_one_context(name: str) -> None:
+def test_a_context_id_identifies_one_context(name: str) -> None:
     pairs = {(item.context_id, tuple(item.context)) for item in load(name)}
     contexts = {context for _, context in pairs}
     assert len(pairs) == len({context_id for context_id, _ in pairs})
@@ -152,7 +152,7 @@ def test_no_reply_is_its_own_reference(name: str) -> None:
 
 
 @pytest.mark.usefixtures("data")
-def test_scored_references_do_not_betray_the_reply() -> None:
+def test_scored_references_do_not_reveal_the_label() -> None:
     """Whatever a reply is, it sees 4 good and 9 wrong others, unless a text stands twice."""
     seen = {}
     for item in load("dailydialog-plusplus-dev", "scored"):
@@ -224,7 +224,7 @@ def test_round_trip(name: str, tmp_path: Path) -> None:
 # what goes wrong
 
 
-def test_unknown_name_is_answered_with_the_nearest() -> None:
+def test_an_unknown_name_suggests_similar_ones() -> None:
     with pytest.raises(UsageError, match=r"unknown dataset 'grade-convai': did you mean 'grade-c"):
         load("grade-convai")
 
@@ -235,7 +235,7 @@ def test_references_not_offered(references: str) -> None:
         load("open2ch-dev", references)
 
 
-def test_every_set_can_be_had_without_references() -> None:
+def test_every_set_can_be_loaded_without_references() -> None:
     assert all("none" in d.references for d in CATALOGUE.values())
 
 
@@ -273,9 +273,7 @@ def test_another_file_is_refused(
     assert len(list(load("grade-convai2"))) == 600
     with path.open("a") as stream:
         stream.write("\n")
-    with pytest.raises(
-        DataError, match=r"another version of the file: .* b72623af…, found "
-    ) as e:
+    with pytest.raises(DataError, match=r"another version of the file: .* b72623af…, found ") as e:
         load("grade-convai2")
     assert (e.value.path, e.value.exit_code) == (str(path), 3)
 

@@ -27,7 +27,7 @@ def retriever(tmp_path: Path) -> Retriever:
 
 
 @pytest.mark.parametrize("spec", ["bm25(on=both)", "tfidf", None])
-def test_an_index_answers_like_its_pairs(
+def test_an_index_gives_the_same_hits_as_its_pairs(
     pairs: Any, tmp_path: Path, retriever: Retriever, spec: str | None
 ) -> None:
     chosen = make_retriever(spec) if spec else retriever
@@ -49,7 +49,7 @@ def test_an_index_answers_like_its_pairs(
     assert {p.name for p in tmp_path.iterdir()} <= {"index", "words.vec"}
 
 
-def test_an_interrupted_run_goes_on(
+def test_an_interrupted_run_resumes(
     pairs: Any, tmp_path: Path, retriever: Retriever, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pools, "BATCH_ROWS", 16)
@@ -84,7 +84,7 @@ def test_an_interrupted_run_goes_on(
     assert not (tmp_path / ".index.work").exists()
 
 
-def test_other_pairs_start_anew(
+def test_work_on_other_pairs_is_discarded(
     pairs: Any, tmp_path: Path, retriever: Retriever, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What an interrupted run has of other pairs is of no use."""
@@ -101,7 +101,7 @@ def test_other_pairs_start_anew(
     assert one.read_bytes() == other.read_bytes()
 
 
-def test_a_new_index_takes_the_place_of_an_old_one(pairs: Any, tmp_path: Path) -> None:
+def test_a_new_index_replaces_an_old_one(pairs: Any, tmp_path: Path) -> None:
     build_index(pairs(ROWS), make_retriever("bm25"), tmp_path / "index")
     build_index(pairs(ROWS[:7]), make_retriever("tfidf"), tmp_path / "index")
     with open_pool(tmp_path / "index") as pool:
@@ -121,7 +121,7 @@ def test_a_failure_leaves_nothing_behind(pairs: Any, tmp_path: Path) -> None:
     assert {p.name for p in tmp_path.iterdir()} == {"pairs.parquet"}
 
 
-def test_two_runs_do_not_meet(pairs: Any, tmp_path: Path) -> None:
+def test_a_second_run_is_refused(pairs: Any, tmp_path: Path) -> None:
     path = pairs(ROWS)
     with work_on(tmp_path / "index"), pytest.raises(ResourceError, match="another run"):
         build_index(path, make_retriever("bm25"), tmp_path / "index")

@@ -41,7 +41,7 @@ COMMANDS: tuple[str, ...] = (
     "report @items @scores --evaluator @evaluator -o >report.html",
     "report @items @scores --curve @curve -o >report.html",
     "show @items",
-    "show @items 1 --scores @scores",
+    "show @items 1x --scores @scores",
     "join @items -o >joined.jsonl",
     "fit @pairs --preset tiny -o >>evaluator",
     "fit @log --format tsv --preset tiny -o >>evaluator",

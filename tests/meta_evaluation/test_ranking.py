@@ -285,6 +285,17 @@ def test_the_gate_fails_for_systems_significantly_worse_than_the_baseline() -> N
         assert [test.system for test in worse_than_baseline(ranking)] == failing
     with pytest.raises(UsageError, match="baseline 'bas': no such system: did you mean 'base'"):
         compare_people(items, baseline="bas")
+
+
+def test_the_gate_refuses_too_few_resamples_to_find_any_system_worse() -> None:
+    # 6 systems against the baseline: p is at least 1 / (resamples + 1), times 6 by Holm;
+    # 6 / 120 = .05 is not below .05, 6 / 121 is
+    systems = {"base", *"abcdef"}
+    with pytest.raises(UsageError, match="need at least 120 resamples"):
+        RankingOptions(resamples=119, baseline="base").check(systems)
+    RankingOptions(resamples=120, baseline="base").check(systems)
+    with pytest.raises(UsageError, match="need at least 240 resamples"):
+        RankingOptions(resamples=120, baseline="base", margin=0.1).check(systems)
     with pytest.raises(UsageError, match="margin"):
         compare_people(items, baseline="base", margin=-1)
 

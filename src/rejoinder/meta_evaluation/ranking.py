@@ -143,7 +143,7 @@ class RankingOptions:
     margin: float = 0.0
 
     def check(self, systems: Collection[str]) -> None:
-        """Raise an error if there is nothing to compare, or no such baseline."""
+        """Raise an error if there is nothing to compare, no such baseline, or too few resamples."""
         if len(systems) < 2:
             raise DataError(
                 f"found only one system ({', '.join(systems)}); expected replies of two or more"
@@ -152,6 +152,15 @@ class RankingOptions:
         if self.baseline is not None and self.baseline not in systems:
             hint = did_you_mean(self.baseline, systems)
             raise UsageError(f"baseline '{self.baseline}': no such system: {hint}")
+        # p is at least 1 / (resamples + 1), twice that with a margin, and Holm multiplies it by
+        # the number of tests: with too few resamples no system could ever fail the gate
+        tests = (len(systems) - 1) * (2 if self.margin else 1)
+        needed = math.floor(tests / ALPHA)
+        if self.baseline is not None and self.resamples < needed:
+            raise UsageError(
+                f"{len(systems) - 1:,} systems against a baseline need at least {needed:,}"
+                f" resamples to find any of them worse: add --resamples {needed}"
+            )
         if not 0 <= self.margin < math.inf:
             raise UsageError(f"margin: expected a number of at least 0, got {self.margin}")
 

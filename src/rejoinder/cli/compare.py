@@ -23,7 +23,7 @@ from rejoinder.cli.options import (
     StrictOption,
     load_plugins,
 )
-from rejoinder.cli.terminal import print_json, say, say_blank, say_coverage, show
+from rejoinder.cli.terminal import print_json, say, say_blank, say_notes, show
 
 if TYPE_CHECKING:
     from rejoinder.verbs.compare import CompareResult
@@ -101,10 +101,8 @@ def compare(
         seed=seed,
         monitor=TerminalMonitor(),
     )
-    for note in result.notes:
-        say(note)
+    say_notes(result.notes, result.safeguards)
     say_blank(result.blank_replies)
-    say_coverage(result.safeguards)
     if json:
         print_json(result)
     else:

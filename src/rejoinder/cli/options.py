@@ -4,38 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 RESAMPLES, SEED = 1000, 12345
 
+T = TypeVar("T", int, float)
+
 
 def whole(low: int, high: int) -> Callable[[str], int]:
     """Return a parser of whole numbers; its wide limits would leave no room in the help."""
-
-    def parse(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            raise typer.BadParameter(f"'{text}' is not a whole number") from None
-        if not low <= number <= high:
-            raise typer.BadParameter(f"{number} is not in the range {low}<=x<={high}")
-        return number
-
-    return parse
+    return _parser(int, "a whole number", low, high)
 
 
 def decimal(low: float, high: float) -> Callable[[str], float]:
     """Return a parser of numbers in a range."""
+    return _parser(float, "a number", low, high)
 
-    def parse(text: str) -> float:
+
+def _parser(kind: Callable[[str], T], what: str, low: T, high: T) -> Callable[[str], T]:
+    def parse(text: str) -> T:
         try:
-            number = float(text)
+            number = kind(text)
         except ValueError:
-            raise typer.BadParameter(f"'{text}' is not a number") from None
+            raise typer.BadParameter(f"'{text}' is not {what}") from None
         if not low <= number <= high:
-            raise typer.BadParameter(f"{number:g} is not in the range {low:g}<=x<={high:g}")
+            raise typer.BadParameter(f"{number} is not in the range {low}<=x<={high}")
         return number
 
     return parse

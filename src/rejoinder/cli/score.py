@@ -26,7 +26,7 @@ from rejoinder.cli.options import (
     flag,
     load_plugins,
 )
-from rejoinder.cli.terminal import print_json, say, say_coverage, show
+from rejoinder.cli.terminal import print_json, say, say_notes, show
 
 if TYPE_CHECKING:
     from rejoinder.verbs.score import ScoreResult
@@ -86,9 +86,7 @@ def score(
         seed=seed,
         monitor=TerminalMonitor(),
     )
-    for note in result.notes:
-        say(note)
-    say_coverage(result.safeguards)
+    say_notes(result.notes, result.safeguards)
     if json:
         print_json(result)
     else:

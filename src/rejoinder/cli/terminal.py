@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -68,10 +69,12 @@ def print_json(result: Result) -> None:
     sys.stdout.buffer.flush()
 
 
-def say_coverage(safeguards: Safeguards) -> None:
-    """Report how well evaluators cover the items."""
+def say_notes(notes: Sequence[str], safeguards: Safeguards) -> None:
+    """Report the notes of a result, and how well evaluators cover the items."""
     from rejoinder.verbs.safeguards import coverage_lines
 
+    for note in notes:
+        say(note)
     for name, summary in safeguards.coverage.items():
         for line, is_warning in coverage_lines(name, summary):
             say(f"warning: {line}" if is_warning else line)

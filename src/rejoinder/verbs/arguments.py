@@ -30,8 +30,9 @@ def as_paths(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -
 
 def as_metrics(metrics: Metrics) -> list[Any]:
     """Return one metric, or several, as a list."""
-    one = isinstance(metrics, str) or not isinstance(metrics, Iterable)
-    return [metrics] if one else list(metrics)
+    if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+        return [metrics]
+    return list(metrics)
 
 
 def evaluator_folder(evaluator: EvaluatorLike | None) -> str | None:

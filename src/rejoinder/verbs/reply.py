@@ -98,19 +98,19 @@ def reply(
     made = _make_systems(as_names(systems), seed, pool_path, problems)
     check_output(None if output is None else Path(output), [path, pool_path])
     source = ItemFile(path, columns, monitor.message, needed=("context",))
-    asked = read_contexts(source)
+    distinct = read_contexts(source)
     answers: dict[str, list[Replies]] = {}
     items: list[Item] = []
     with (
         nullcontext() if output is None else open_output(Path(output)) as stream,
         _opened(pool_path, made) as opened,
     ):
-        _check_language(opened, made, asked, path, any_language=any_language, monitor=monitor)
-        leaks = None if keep_leaks else _leaks(opened, asked, monitor)
+        _check_language(opened, made, distinct, path, any_language=any_language, monitor=monitor)
+        leaks = None if keep_leaks else _leaks(opened, distinct, monitor)
         for system in made:
             with monitor.pieces(str(system)) as advance:
                 answers[str(system)] = system.reply(
-                    [context.turns for context in asked],
+                    [context.turns for context in distinct],
                     opened,
                     n=replies,
                     leaks=leaks,
@@ -118,16 +118,16 @@ def reply(
                 )
             if not as_references:
                 own = records.as_items(
-                    str(system), asked, answers[str(system)], numbered=replies > 1
+                    str(system), distinct, answers[str(system)], numbered=replies > 1
                 )
                 items += _written(list(own), stream)
         if as_references:
             items += _written(
-                list(records.as_references(read_items(path, columns), asked, answers)), stream
+                list(records.as_references(read_items(path, columns), distinct, answers)), stream
             )
     return ReplyResult(
         Items(items),
-        len(asked),
+        len(distinct),
         0 if leaks is None else int(leaks.sum()),
         [SystemOutcome.of(name, found) for name, found in answers.items()],
     )

@@ -85,12 +85,12 @@ def run(
     """
     path = os.fspath(recipe)
     folder = Path(f"{Path(path).stem}-run") if work is None else Path(work)
-    asked = read_recipe(path, folder, dict(variables or {}))
+    parsed = read_recipe(path, folder, dict(variables or {}))
     if dry_run:
-        return PlanResult(asked, folder, pending(asked, folder))
-    outcomes = run_steps(asked, folder, on_start, on_finish, show_messages=show_messages)
-    results = None if asked.table is None else _write_table(asked.table)
-    return RunResult(asked, folder, outcomes, results)
+        return PlanResult(parsed, folder, pending(parsed, folder))
+    outcomes = run_steps(parsed, folder, on_start, on_finish, show_messages=show_messages)
+    results = None if parsed.table is None else _write_table(parsed.table)
+    return RunResult(parsed, folder, outcomes, results)
 
 
 def run_steps(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class VectorsResult(Result):
-    """Where the word vectors are, and what they were learnt from."""
+    """Where the word vectors are, and a summary of their training data."""
 
     folder: Path
     report: dict[str, Any]

@@ -285,6 +285,8 @@ def test_the_gate_fails_for_systems_significantly_worse_than_the_baseline() -> N
         assert [test.system for test in worse_than_baseline(ranking)] == failing
     with pytest.raises(UsageError, match="baseline 'bas': no such system: did you mean 'base'"):
         compare_people(items, baseline="bas")
+    with pytest.raises(UsageError, match="margin"):
+        compare_people(items, baseline="base", margin=-1)
 
 
 def test_the_gate_refuses_too_few_resamples_to_find_any_system_worse() -> None:
@@ -296,8 +298,6 @@ def test_the_gate_refuses_too_few_resamples_to_find_any_system_worse() -> None:
     RankingOptions(resamples=120, baseline="base").check(systems)
     with pytest.raises(UsageError, match="need at least 240 resamples"):
         RankingOptions(resamples=120, baseline="base", margin=0.1).check(systems)
-    with pytest.raises(UsageError, match="margin"):
-        compare_people(items, baseline="base", margin=-1)
 
 
 def test_where_lower_is_better_the_gate_fails_for_higher_values() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
 
@@ -26,9 +27,10 @@ def test_the_fixture_fails_tests_of_worse_systems(tmp_path: Path) -> None:
     example = files("rejoinder").joinpath("examples", "replies-en.jsonl")
     (tmp_path / "items.jsonl").write_bytes(example.read_bytes())
     (tmp_path / "test_bot.py").write_text(SUITE)
-    plugin = ["-p", "rejoinder.pytest_plugin", "-p", "no:cacheprovider", "-q"]
+    installed = any(p.name == "rejoinder" for p in entry_points(group="pytest11"))
+    plugin = [] if installed else ["-p", "rejoinder.pytest_plugin"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *plugin, "test_bot.py"],
+        [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", "-q", "test_bot.py"],
         cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
     assert "3 failed, 1 passed" in done.stdout, done.stdout

@@ -15,6 +15,7 @@ from rich.table import Table
 import rejoinder
 from rejoinder.errors import DataError, UsageError
 from rejoinder.items import Item, Reference, Score
+from rejoinder.meta_evaluation import paired_tests
 from rejoinder.meta_evaluation import ranking as ranking_module
 from rejoinder.meta_evaluation.join import join
 from rejoinder.meta_evaluation.ranking import (
@@ -334,7 +335,7 @@ def test_many_systems_are_tested_against_their_neighbours(monkeypatch) -> None:
         assert pair.p_bootstrap == same_pair.p_bootstrap
         assert (pair.low, pair.high) == pytest.approx((same_pair.low, same_pair.high))
     # blocks of systems do not change the numbers
-    monkeypatch.setattr(ranking_module, "CHUNK_BYTES", 8 * 500 * 4 * 3)
+    monkeypatch.setattr(paired_tests, "CHUNK_BYTES", 8 * 500 * 4 * 3)
     blocks = by_neighbours(monkeypatch, means)
     for pair, other in zip(blocks.pairs, ranking.pairs, strict=True):
         assert vars(pair) == pytest.approx(vars(other))

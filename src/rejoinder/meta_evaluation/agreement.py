@@ -68,16 +68,16 @@ def pairwise_kappas(
         raise ValueError("ratings have values outside the categories")
     if weights not in ("none", "linear", "quadratic"):
         raise ValueError(f"unknown weights {weights!r}: expected none, linear or quadratic")
-    found = np.full((len(table), len(table)), np.nan)
+    kappas = np.full((len(table), len(table)), np.nan)
     if scale.size > MAX_CATEGORIES:
-        return found
+        return kappas
     codes = np.searchsorted(scale, table)
     for i, j in combinations(range(len(table)), 2):
         both = rated[i] & rated[j]
         kappa = _kappa(codes[i, both], codes[j, both], weights, scale.size)
         if kappa is not None:
-            found[i, j] = found[j, i] = kappa
-    return found
+            kappas[i, j] = kappas[j, i] = kappa
+    return kappas
 
 
 def mean_of_pairs(table: Floats) -> float | None:
@@ -87,8 +87,8 @@ def mean_of_pairs(table: Floats) -> float | None:
 
 def mean_defined(values: Floats) -> float | None:
     """Return the mean of the values that are not NaN; None if all are."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else None
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if defined.size else None
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> float | None:

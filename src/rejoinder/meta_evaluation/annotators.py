@@ -237,8 +237,8 @@ class FilteredRatings:
         unreliable = before.unreliable
         if names:
             unreliable = AnnotatorReview.of(kept, limits, distractor).unreliable
-        found = [each.name for each in unreliable] if drop_unreliable else []
-        dropped = list(dict.fromkeys([*names, *found]))
+        unreliable_names = [each.name for each in unreliable] if drop_unreliable else []
+        dropped = list(dict.fromkeys([*names, *unreliable_names]))
         if not dropped:
             return cls(before, unreliable, [], list(items), None)
         kept = without_annotators(items, dropped)

@@ -132,11 +132,11 @@ def bootstrap(
     All columns and statistics share the resamples, so that they can be compared pairwise.
     """
     metrics, people, labels = _checked(columns, human, clusters, resamples)
-    found: dict[Statistic, Floats] = {
+    resampled: dict[Statistic, Floats] = {
         statistic: np.full((len(metrics), resamples), np.nan) for statistic in statistics
     }
     if people.size == 0:
-        return found
+        return resampled
     units = int(labels.max()) + 1
     prepared, prepared_human = Columns.of(metrics), Columns.of(people[np.newaxis])
     start = 0
@@ -144,12 +144,12 @@ def bootstrap(
     for drawn in draw_counts(rng, units, resamples, row_bytes=4 * people.size):
         counts = drawn if units == people.size else drawn[:, labels]
         counts = np.ascontiguousarray(counts)
-        for statistic, values in found.items():
+        for statistic, values in resampled.items():
             values[:, start : start + len(counts)] = weighted(
                 statistic, counts, prepared, prepared_human
             )
         start += len(counts)
-    return found
+    return resampled
 
 
 def correlate(
@@ -194,15 +194,15 @@ def correlate_many(
         resamples = 0
     drawn = bootstrap(metrics, people, clusters=labels, resamples=resamples, seed=seed)
     prepared, prepared_human = Columns.of(metrics), Columns.of(people[np.newaxis])
-    found = []
+    correlations = []
     for row in range(len(metrics)):
         estimates = {}
         for statistic in STATISTICS:
             value, p = _plain(statistic, prepared, row, prepared_human)
             limits = percentiles(drawn[statistic][row], confidence)
             estimates[statistic] = Estimate() if value is None else Estimate(value, p, *limits)
-        found.append(Correlations(people.size, **estimates))
-    return found
+        correlations.append(Correlations(people.size, **estimates))
+    return correlations
 
 
 def percentiles(drawn: Floats, confidence: float = 0.95) -> tuple[float | None, float | None]:

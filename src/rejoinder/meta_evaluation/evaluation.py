@@ -164,30 +164,30 @@ def _units(
     results = []
     for name in names:
         rated = ~np.isnan(units.human)
-        known = rated & ~np.isnan(units.scores[name])
+        scored = rated & ~np.isnan(units.scores[name])
         results.append(
             MetricResult(
                 name,
                 units.level,
-                int((rated & ~known).sum()),
+                int((rated & ~scored).sum()),
                 everyone[name],
                 systems_only.get(name),
                 correlation_with_annotators(joined.items, units.scores[name])
                 if units.level == "item"
                 else None,
-                _accuracy(units, name, known),
-                roc_auc(units.scores[name][known], units.human[known]),
-                _recall(units, name, known),
-                _why_undefined(units.scores[name][known], units.human[known]),
+                _accuracy(units, name, scored),
+                roc_auc(units.scores[name][scored], units.human[scored]),
+                _recall(units, name, scored),
+                _why_undefined(units.scores[name][scored], units.human[scored]),
             )
         )
     return results, refused
 
 
-def _recall(units: Units, name: str, known: NDArray[np.bool_]) -> float | None:
+def _recall(units: Units, name: str, scored: NDArray[np.bool_]) -> float | None:
     if units.level != "item":
         return None
-    return recall_at_1(units.scores[name][known], units.human[known], units.context[known])
+    return recall_at_1(units.scores[name][scored], units.human[scored], units.context[scored])
 
 
 def _why_undefined(scores: Floats, human: Floats) -> str | None:
@@ -207,26 +207,26 @@ def correlate_units(
 
     Metrics with the same scored units share resamples.
     """
-    found: dict[str, Correlations] = {}
+    by_name: dict[str, Correlations] = {}
     by_mask: dict[bytes, list[str]] = {}
     masks = {n: ~np.isnan(units.human) & ~np.isnan(units.scores[n]) for n in names}
     for name in names:
         by_mask.setdefault(masks[name].tobytes(), []).append(name)
     for group in by_mask.values():
-        known = masks[group[0]]
+        scored = masks[group[0]]
         correlations = correlate_many(
-            np.array([units.scores[name][known] for name in group]),
-            units.human[known],
-            clusters=units.context[known],
+            np.array([units.scores[name][scored] for name in group]),
+            units.human[scored],
+            clusters=units.context[scored],
             resamples=settings.resamples,
             seed=settings.seed,
         )
-        found.update(zip(group, correlations, strict=True))
-    return found
+        by_name.update(zip(group, correlations, strict=True))
+    return by_name
 
 
-def _accuracy(units: Units, name: str, known: np.ndarray) -> Accuracy | None:
-    scores, human, context = units.scores[name][known], units.human[known], units.context[known]
+def _accuracy(units: Units, name: str, scored: np.ndarray) -> Accuracy | None:
+    scores, human, context = units.scores[name][scored], units.human[scored], units.context[scored]
     plain = pairwise_accuracy(scores, human, context)
     best = tie_calibrated(scores, human, context)
     if plain is None:
@@ -238,17 +238,19 @@ def _differences(
     units: Units, names: Sequence[str], settings: MetaSettings
 ) -> list[MetricDifference]:
     """Test every pair of metrics over the units that both scored, the better one first."""
-    found = []
+    differences = []
     for first, second in combinations(names, 2):
         a, b = units.scores[first], units.scores[second]
-        known = ~(np.isnan(units.human) | np.isnan(a) | np.isnan(b))
-        if known.sum() < 4:
+        scored = ~(np.isnan(units.human) | np.isnan(a) | np.isnan(b))
+        if scored.sum() < 4:
             continue
-        found.append(_difference(first, second, a[known], b[known], units.human[known], settings))
-    adjusted = holm([np.nan if row.perm_both is None else row.perm_both for row in found])
+        differences.append(
+            _difference(first, second, a[scored], b[scored], units.human[scored], settings)
+        )
+    adjusted = holm([np.nan if row.perm_both is None else row.perm_both for row in differences])
     return [
         replace(row, adjusted=None if np.isnan(p) else float(p))
-        for row, p in zip(found, adjusted, strict=True)
+        for row, p in zip(differences, adjusted, strict=True)
     ]
 
 
@@ -293,7 +295,7 @@ def _systems(
         whole = joined.system_scores.get(name)
         scores = units.scores.get(name)
         try:
-            found = correlate_systems(units, name, whole, settings.resamples, settings.seed)
+            everyone = correlate_systems(units, name, whole, settings.resamples, settings.seed)
         except TooFewSystems as error:
             refused[name] = f"{error}: with two it is always +1 or -1; use --level item"
             continue
@@ -304,10 +306,10 @@ def _systems(
                     bots, name, whole, settings.resamples, settings.seed
                 )
         unscored = 0 if scores is None else int((np.isnan(scores) & ~np.isnan(units.human)).sum())
-        equal = found.spearman.value is None and found.pearson.value is None
+        equal = everyone.spearman.value is None and everyone.pearson.value is None
         why = "all mean scores, or all mean ratings, of the systems are equal"
         undefined = why if equal else None
         results.append(
-            MetricResult(name, "system", unscored, found, without_human, undefined=undefined)
+            MetricResult(name, "system", unscored, everyone, without_human, undefined=undefined)
         )
     return results, refused

@@ -118,8 +118,8 @@ def _numbered(names: Iterable[str]) -> tuple[Ints, list[str]]:
 
 
 def _mean(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else float("nan")
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if defined.size else float("nan")
 
 
 def _column(columns: dict[str, Floats], name: str, size: int) -> Floats:
@@ -146,12 +146,12 @@ def join(
     for line, score in scores:
         key = score.metric, score.level, score.id, score.system or ""
         value = np.nan if score.value is None else score.value
-        known = {
+        is_in_items = {
             "item": score.id in place,
             "context": (score.id, score.system) in sets,
             "system": score.id in systems,
         }[score.level]
-        if not known:
+        if not is_in_items:
             whose = f" of the system '{score.system}'" if score.level == "context" else ""
             raise DataError(
                 f"the {score.level} '{score.id}'{whose} is not in {items_name};"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -23,16 +23,9 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import DataError, UsageError
 from rejoinder.items import Item
-from rejoinder.meta_evaluation.correlate import CHUNK_BYTES
 from rejoinder.meta_evaluation.join import Joined, listed
-from rejoinder.meta_evaluation.significance import (
-    Finish,
-    holm,
-    letters,
-    paired_bootstrap,
-    randomisation_pairs,
-    randomisation_table,
-)
+from rejoinder.meta_evaluation.paired_tests import PairTests, SystemTests
+from rejoinder.meta_evaluation.significance import Finish, holm, letters
 from rejoinder.metrics.evaluate import BatchScores, SystemScore, score_sets
 from rejoinder.metrics.metric import Metric
 from rejoinder.metrics.metric_set import MetricSet
@@ -41,13 +34,11 @@ from rejoinder.registry import METRICS
 from rejoinder.spec import did_you_mean, parse
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Aggregate = Literal["corpus", "mean"]
 
 PEOPLE = "people"
-"""What a ranking by human ratings is called."""
+"""Label of a ranking by human ratings."""
 ALPHA = 0.05
-TAILS = [0.025, 0.975]
 MAX_ALL_PAIRS = 300
 """Systems up to which every pair is tested."""
 NOT_ADDITIVE = "it does not add up over contexts, so they can't be resampled"
@@ -349,8 +340,8 @@ def _spec(label: str) -> str:
 def _metric_class(label: str) -> type | None:
     """Return the class of the metric of a label; None if Rejoinder has no such metric."""
     try:
-        found: type = METRICS.find(label.partition("(")[0])
-        return found
+        metric: type = METRICS.find(label.partition("(")[0])
+        return metric
     except UsageError:
         return None
 
@@ -416,11 +407,15 @@ def rank(column: ContextStatistics, systems: Sequence[str], options: RankingOpti
     with np.errstate(over="ignore"):
         if not np.isfinite(len(shared) * np.abs(table).max()):
             raise NotComparable("its values are too large to be summed up")
-    tests = _Tests(table, column.finish, 1 if column.higher_is_better else -1, options.seed)
+    tests = SystemTests(table, column.finish, 1 if column.higher_is_better else -1, options.seed)
     baseline = systems.index(options.baseline) if options.baseline in systems else None
-    many = len(systems) > MAX_ALL_PAIRS
-    order, pairs = tests.run(options.resamples, baseline, options.margin, neighbours_only=many)
-    marks = [""] * len(systems) if many else letters(order.tolist(), pairs.matrix(), ALPHA)
+    neighbours_only = len(systems) > MAX_ALL_PAIRS
+    order, pairs = tests.run(
+        options.resamples, baseline, options.margin, neighbours_only=neighbours_only
+    )
+    marks = (
+        [""] * len(systems) if neighbours_only else letters(order.tolist(), pairs.matrix(), ALPHA)
+    )
     ranked = [
         RankedSystem(systems[i], float(tests.values[i]), *tests.interval(i), mark)
         for i, mark in zip(order.tolist(), marks, strict=True)
@@ -430,174 +425,51 @@ def rank(column: ContextStatistics, systems: Sequence[str], options: RankingOpti
         len(shared),
         len(everywhere) - len(shared),
         ranked,
-        pairs.named(systems),
+        _system_pairs(pairs, systems),
         higher_is_better=column.higher_is_better,
-        neighbours_only=many,
+        neighbours_only=neighbours_only,
         baseline=None if baseline is None else systems[baseline],
-        baseline_tests=[] if baseline is None else pairs.against(baseline, systems, options.margin),
+        baseline_tests=_baseline_tests(pairs, baseline, systems, options.margin),
         min_resamples=needed if options.resamples < needed else None,
     )
 
 
-@dataclass
-class _Pairs:
-    """Tested pairs as columns; the first system of a pair is the better one."""
+def _system_pairs(tests: PairTests, systems: Sequence[str]) -> list[SystemPair]:
+    """Return the tested pairs with the names of their systems."""
+    columns = (tests.first, tests.second, tests.difference, tests.low, tests.high)
+    p_values = (tests.p_bootstrap, tests.p_randomisation, tests.p_adjusted)
+    rows = zip(*(column.tolist() for column in (*columns, *p_values)), strict=True)
+    return [
+        SystemPair(
+            systems[i], systems[j], difference, low, high, boot, _defined(p), _defined(adjusted)
+        )
+        for i, j, difference, low, high, boot, p, adjusted in rows
+    ]
 
-    first: Ints
-    second: Ints
-    difference: Floats
-    low: Floats
-    high: Floats
-    p_bootstrap: Floats
-    p_randomisation: Floats
-    p_margin: Floats
-    """p of the baseline's difference to the other system against the margin; NaN elsewhere."""
 
-    @property
-    def p_adjusted(self) -> Floats:
-        return holm(self.p_randomisation)
-
-    def matrix(self) -> Floats:
-        """Return the adjusted p-values [systems, systems]; NaN where not tested."""
-        size = int(self.second.max()) + 1 if self.second.size else 1
-        size = max(size, int(self.first.max(initial=0)) + 1)
-        table = np.full((size, size), np.nan)
-        table[self.first, self.second] = self.p_adjusted
-        return table
-
-    def named(self, systems: Sequence[str]) -> list[SystemPair]:
-        """Return the pairs with the names of their systems."""
-        columns = (self.first, self.second, self.difference, self.low, self.high)
-        p_values = (self.p_bootstrap, self.p_randomisation, self.p_adjusted)
-        rows = zip(*(column.tolist() for column in (*columns, *p_values)), strict=True)
-        return [
-            SystemPair(
-                systems[i], systems[j], difference, low, high, boot, _defined(p), _defined(adjusted)
-            )
-            for i, j, difference, low, high, boot, p, adjusted in rows
-        ]
-
-    def against(self, baseline: int, systems: Sequence[str], margin: float) -> list[BaselineTest]:
-        """Return the tests of the baseline against each other system."""
-        chosen = np.flatnonzero((self.first == baseline) | (self.second == baseline))
-        p_values = holm((self.p_margin if margin else self.p_randomisation)[chosen])
-        found: dict[int, BaselineTest] = {}
-        for pair, p in zip(chosen.tolist(), p_values.tolist(), strict=True):
-            ahead = self.first[pair] == baseline
-            other = int(self.second[pair] if ahead else self.first[pair])
-            ends = float(self.low[pair]), float(self.high[pair])
-            difference = float(self.difference[pair])
-            if not ahead:
-                difference, ends = -difference, (-ends[1], -ends[0])
-            worse = difference > margin and not math.isnan(p) and p < ALPHA
-            found[other] = BaselineTest(systems[other], difference, *ends, _defined(p), worse)
-        return list(found.values())
+def _baseline_tests(
+    tests: PairTests, baseline: int | None, systems: Sequence[str], margin: float
+) -> list[BaselineTest]:
+    """Return the tests of the baseline, if there is one, against each other system."""
+    if baseline is None:
+        return []
+    chosen = np.flatnonzero((tests.first == baseline) | (tests.second == baseline))
+    p_values = holm((tests.p_margin if margin else tests.p_randomisation)[chosen])
+    by_system: dict[int, BaselineTest] = {}
+    for pair, p in zip(chosen.tolist(), p_values.tolist(), strict=True):
+        ahead = tests.first[pair] == baseline
+        other = int(tests.second[pair] if ahead else tests.first[pair])
+        ends = float(tests.low[pair]), float(tests.high[pair])
+        difference = float(tests.difference[pair])
+        if not ahead:
+            difference, ends = -difference, (-ends[1], -ends[0])
+        worse = difference > margin and not math.isnan(p) and p < ALPHA
+        by_system[other] = BaselineTest(systems[other], difference, *ends, _defined(p), worse)
+    return list(by_system.values())
 
 
 def _defined(value: float) -> float | None:
     return None if math.isnan(value) else value
-
-
-class _Tests:
-    """Values, intervals and tests of the systems of one ranking."""
-
-    def __init__(self, table: Floats, finish: Finish, sign: int, seed: int) -> None:
-        self.table, self.finish, self.sign, self.seed = table, finish, sign, seed
-        self.values: Floats = finish(table.sum(axis=1))
-        self.ends = np.full((2, len(table)), np.nan)
-
-    def interval(self, system: int) -> tuple[float, float]:
-        return float(self.ends[0, system]), float(self.ends[1, system])
-
-    def run(
-        self, resamples: int, baseline: int | None, margin: float, *, neighbours_only: bool
-    ) -> tuple[Ints, _Pairs]:
-        """Return the order of the systems, best first, and the tests of their pairs."""
-        order = np.argsort(-self.sign * self.values, kind="stable")
-        if neighbours_only:
-            first, second = _neighbours(order, baseline)
-            p_values = randomisation_pairs(
-                self.table, first, second, self.finish, resamples=resamples, seed=self.seed
-            )
-        else:
-            upper = np.triu_indices(len(order), 1)
-            first, second = order[upper[0]], order[upper[1]]
-            tested = randomisation_table(
-                self.table, self.finish, resamples=resamples, seed=self.seed
-            )
-            p_values = tested[first, second]
-        difference = self.sign * self.values[first] - self.sign * self.values[second]
-        low, high, p_bootstrap, p_margin = np.full((4, len(first)), np.nan)
-        pairs = _Pairs(first, second, difference, low, high, p_bootstrap, p_values, p_margin)
-        for systems, drawn in self._bootstrap(order, baseline, resamples, neighbours_only):
-            self.ends[:, systems] = np.quantile(drawn, TAILS, axis=0)
-            self._resampled_pairs(pairs, systems, self.sign * drawn, baseline, margin)
-        return order, pairs
-
-    def _bootstrap(
-        self, order: Ints, baseline: int | None, resamples: int, neighbours_only: bool
-    ) -> Iterator[tuple[Ints, Floats]]:
-        """Yield numbers of systems and their values [resamples, systems] on the same resamples.
-
-        Many systems come in blocks that fit into memory, in the order of the ranking; each block
-        begins with the last system of the one before and has the baseline.
-        """
-        if not neighbours_only:
-            yield np.arange(len(order)), self._draw(np.arange(len(order)), resamples)
-            return
-        size = max(2, CHUNK_BYTES // (8 * resamples) // 4)
-        for start in range(0, max(1, len(order) - 1), size):
-            block = order[start : start + size + 1]
-            if baseline is not None and baseline not in block:
-                block = np.append(block, baseline)
-            yield block, self._draw(block, resamples)
-
-    def _draw(self, systems: Ints, resamples: int) -> Floats:
-        table = self.table[systems]
-        return paired_bootstrap(table, self.finish, resamples=resamples, seed=self.seed)
-
-    def _resampled_pairs(
-        self,
-        pairs: _Pairs,
-        systems: Ints,
-        drawn: Floats,
-        baseline: int | None,
-        margin: float,
-    ) -> None:
-        """Fill in intervals and bootstrap p-values of the pairs among these systems."""
-        place = np.full(len(self.table), -1)
-        place[systems] = np.arange(len(systems))
-        inside = np.flatnonzero((place[pairs.first] >= 0) & (place[pairs.second] >= 0))
-        step = max(1, CHUNK_BYTES // (8 * len(drawn)))
-        for begin in range(0, len(inside), step):
-            some = inside[begin : begin + step]
-            first, second = pairs.first[some], pairs.second[some]
-            gaps = drawn[:, place[first]] - drawn[:, place[second]]
-            pairs.low[some], pairs.high[some] = np.quantile(gaps, TAILS, axis=0)
-            pairs.p_bootstrap[some] = _two_sided(gaps <= 0)
-            if baseline is not None:
-                behind = np.where(first == baseline, 1, -1) * gaps <= margin
-                own = (first == baseline) | (second == baseline)
-                pairs.p_margin[some] = np.where(own, _two_sided(behind), np.nan)
-
-
-def _two_sided(lost: NDArray[np.bool_]) -> Floats:
-    """Return twice the share of resamples [resamples, pairs] in which the lead is lost, never 0."""
-    share = (np.count_nonzero(lost, axis=0) + 1) / (len(lost) + 1)
-    return np.asarray(np.minimum(1.0, 2 * share), np.float64)
-
-
-def _neighbours(order: Ints, baseline: int | None) -> tuple[Ints, Ints]:
-    """Return the pairs of neighbours, and of the baseline with all other systems."""
-    first, second = order[:-1], order[1:]
-    if baseline is None:
-        return first, second
-    at = int(np.flatnonzero(order == baseline)[0])
-    above, below = order[: max(0, at - 1)], order[at + 2 :]
-    return (
-        np.concatenate([first, above, np.full(len(below), baseline)]),
-        np.concatenate([second, np.full(len(above), baseline), below]),
-    )
 
 
 def _why_not(column: ContextStatistics, systems: Sequence[str], shared: int) -> str:

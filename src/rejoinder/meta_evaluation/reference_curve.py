@@ -63,13 +63,13 @@ def reference_curve(
     for size in range(1, max_references + 1):
         # all references can be drawn in one way only
         times = draws if size < max_references else 1
-        found: list[list[dict[str, float]]] = [[] for _ in metrics]
+        correlations: list[list[dict[str, float]]] = [[] for _ in metrics]
         for draw in range(times):
             rng = np.random.default_rng([seed, size, draw])
             context = ScoringContext(Batch.of(_draw(rated, size, rng)), test_set)
             for which, metric in enumerate(metrics):
-                found[which].append(_correlate(context.score(metric).values, human))
-        for which, rows in enumerate(found):
+                correlations[which].append(_correlate(context.score(metric).values, human))
+        for which, rows in enumerate(correlations):
             curves[which].append(_point(size, rows))
     return curves
 
@@ -96,21 +96,21 @@ def _draw(items: Sequence[Item], size: int, rng: np.random.Generator) -> list[It
 
 def _correlate(values: Floats, human: Floats) -> dict[str, float]:
     """Return the three correlations and the number of items."""
-    known = ~np.isnan(values)
-    (found,) = correlate_many(values[known][np.newaxis], human[known], resamples=0)
-    estimates = {statistic: getattr(found, statistic).value for statistic in STATISTICS}
-    return {"n": found.n} | {s: np.nan if v is None else v for s, v in estimates.items()}
+    scored = ~np.isnan(values)
+    (correlations,) = correlate_many(values[scored][np.newaxis], human[scored], resamples=0)
+    estimates = {statistic: getattr(correlations, statistic).value for statistic in STATISTICS}
+    return {"n": correlations.n} | {s: np.nan if v is None else v for s, v in estimates.items()}
 
 
 def _point(size: int, rows: Sequence[dict[str, float]]) -> CurvePoint:
     columns = {s: np.array([row[s] for row in rows]) for s in STATISTICS}
-    known = {s: values[~np.isnan(values)] for s, values in columns.items()}
-    known = {s: values for s, values in known.items() if values.size}
+    defined = {s: values[~np.isnan(values)] for s, values in columns.items()}
+    defined = {s: values for s, values in defined.items() if values.size}
     return CurvePoint(
         size,
         len(rows),
         int(min(row["n"] for row in rows)),
-        {s: float(values.mean()) for s, values in known.items()},
-        {s: float(np.quantile(values, 0.025)) for s, values in known.items()},
-        {s: float(np.quantile(values, 0.975)) for s, values in known.items()},
+        {s: float(values.mean()) for s, values in defined.items()},
+        {s: float(np.quantile(values, 0.025)) for s, values in defined.items()},
+        {s: float(np.quantile(values, 0.975)) for s, values in defined.items()},
     )

@@ -192,11 +192,11 @@ def randomisation_table(
             smallest = np.abs(scores[i] - scores[i + 1 :]) - tolerance
             hits[i, i + 1 :] += np.count_nonzero(np.isfinite(gaps) & (gaps >= smallest), axis=0)
             defined[i, i + 1 :] += np.count_nonzero(np.isfinite(gaps), axis=0)
-    found = np.triu((1 + hits) / (1 + defined), k=1)
-    found += found.T
-    found[~np.isfinite(scores), :] = found[:, ~np.isfinite(scores)] = np.nan
-    np.fill_diagonal(found, np.nan)
-    return found
+    p_values = np.triu((1 + hits) / (1 + defined), k=1)
+    p_values += p_values.T
+    p_values[~np.isfinite(scores), :] = p_values[:, ~np.isfinite(scores)] = np.nan
+    np.fill_diagonal(p_values, np.nan)
+    return p_values
 
 
 def randomisation_pairs(
@@ -235,12 +235,12 @@ def randomisation_pairs(
             swapped = (swap @ flat).reshape(size, len(chosen), width)
             moved = swapped[:, at_j] - swapped[:, at_i]
             gaps = np.abs(finish(sums[i[block]] + moved) - finish(sums[j[block]] - moved))
-            known = np.isfinite(gaps)
-            hits[block] += np.count_nonzero(known & (gaps >= smallest[block]), axis=0)
-            defined[block] += np.count_nonzero(known, axis=0)
-    found = (1 + hits) / (1 + defined)
-    found[~(np.isfinite(scores[i]) & np.isfinite(scores[j]))] = np.nan
-    return found
+            finite_gaps = np.isfinite(gaps)
+            hits[block] += np.count_nonzero(finite_gaps & (gaps >= smallest[block]), axis=0)
+            defined[block] += np.count_nonzero(finite_gaps, axis=0)
+    p_values = (1 + hits) / (1 + defined)
+    p_values[~(np.isfinite(scores[i]) & np.isfinite(scores[j]))] = np.nan
+    return p_values
 
 
 def holm(pvalues: ArrayLike) -> Floats:
@@ -279,7 +279,7 @@ def letters(order: Sequence[int], adjusted: ArrayLike, alpha: float = 0.05) -> l
     if ranked.size and not (ranked.min() >= 0 and ranked.max() < len(table)):
         raise ValueError(f"order has a system outside the matrix of {len(table)}")
     differ = np.triu(table[np.ix_(ranked, ranked)] <= alpha, k=1)
-    found = [""] * ranked.size
+    marks = [""] * ranked.size
     used, reached = 0, 0
     for start in range(ranked.size):
         end = start
@@ -287,9 +287,9 @@ def letters(order: Sequence[int], adjusted: ArrayLike, alpha: float = 0.05) -> l
             end += 1
         if end > reached:
             for place in range(start, end):
-                found[place] += _letter(used)
+                marks[place] += _letter(used)
             used, reached = used + 1, end
-    return found
+    return marks
 
 
 def _letter(number: int) -> str:

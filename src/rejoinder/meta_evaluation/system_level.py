@@ -56,24 +56,24 @@ def correlate_systems(
         human, metric = _averages(table.total())
     if not by_item:
         metric = np.array([(whole or {}).get(system, np.nan) for system in systems])
-    known = np.isfinite(human) & np.isfinite(metric)
-    if known.sum() < MIN_SYSTEMS:
+    usable = np.isfinite(human) & np.isfinite(metric)
+    if usable.sum() < MIN_SYSTEMS:
         raise TooFewSystems(
             f"it needs at least {MIN_SYSTEMS} systems that are rated and scored, found"
-            f" {known.sum()} ({listed([systems[i] for i in np.flatnonzero(known)])})"
+            f" {usable.sum()} ({listed([systems[i] for i in np.flatnonzero(usable)])})"
         )
-    plain = correlate(metric[known], human[known], resamples=0)
+    plain = correlate(metric[usable], human[usable], resamples=0)
     several = by_item and table.contexts > 1
-    drawn = _resampled(table, known, resamples, seed) if several else {}
-    exact = _exact_p(metric[known], human[known])
+    drawn = _resampled(table, usable, resamples, seed) if several else {}
+    exact = _exact_p(metric[usable], human[usable])
     estimates = {}
     for statistic in STATISTICS:
-        found: Estimate = getattr(plain, statistic)
+        estimate: Estimate = getattr(plain, statistic)
         low, high = None, None
-        if found.value is not None and several:
+        if estimate.value is not None and several:
             low, high = percentiles(drawn[statistic])
-        p = found.p if found.value is None else exact.get(statistic, found.p)
-        estimates[statistic] = Estimate(found.value, p, low, high)
+        p = estimate.p if estimate.value is None else exact.get(statistic, estimate.p)
+        estimates[statistic] = Estimate(estimate.value, p, low, high)
     return Correlations(plain.n, **estimates)
 
 
@@ -84,11 +84,11 @@ def _exact_p(metric: Floats, human: Floats) -> dict[str, float]:
     orders = np.array(list(permutations(range(len(metric)))))
     shuffled = metric[orders]
     fixed = np.broadcast_to(human, shuffled.shape)
-    found = {}
+    p_values = {}
     for statistic, values in _statistics(fixed, shuffled).items():
         observed = abs(values[0])  # the first permutation is the identity
-        found[statistic] = float(np.mean(np.abs(values) >= observed - 1e-12))
-    return found
+        p_values[statistic] = float(np.mean(np.abs(values) >= observed - 1e-12))
+    return p_values
 
 
 class _Sums:
@@ -102,21 +102,21 @@ class _Sums:
         units: Units,
         scores: Floats,
         owner: Ints,
-        known: NDArray[np.bool_],
+        rated: NDArray[np.bool_],
         systems: int,
     ) -> None:
-        contexts = np.unique(units.context[known], return_inverse=True)[1]
+        contexts = np.unique(units.context[rated], return_inverse=True)[1]
         self.contexts, self.systems = int(contexts.max(initial=-1)) + 1, systems
-        columns = np.column_stack([units.human, scores, np.ones(len(scores))])[known]
+        columns = np.column_stack([units.human, scores, np.ones(len(scores))])[rated]
         self.dense: Floats | None = None
         self.sparse: list[csr_array] = []
         if self.contexts * systems <= MAX_CELLS:
             self.dense = np.zeros((self.contexts, systems, 3))
-            np.add.at(self.dense, (contexts, owner[known]), columns)
+            np.add.at(self.dense, (contexts, owner[rated]), columns)
         else:
             shape = self.contexts, systems
             self.sparse = [
-                csr_array((column, (contexts, owner[known])), shape=shape) for column in columns.T
+                csr_array((column, (contexts, owner[rated])), shape=shape) for column in columns.T
             ]
 
     def total(self) -> Floats:
@@ -146,8 +146,8 @@ def _resampled(
     rng = np.random.default_rng(seed)
     row_bytes = 8 * (table.contexts + 3 * int(systems.sum()))
     chunks = draw_counts(rng, table.contexts, resamples, row_bytes=row_bytes)
-    found = [_statistics(*_averages(table.resampled(counts, systems))) for counts in chunks]
-    return {name: np.concatenate([part[name] for part in found]) for name in STATISTICS}
+    parts = [_statistics(*_averages(table.resampled(counts, systems))) for counts in chunks]
+    return {name: np.concatenate([part[name] for part in parts]) for name in STATISTICS}
 
 
 def _statistics(human: Floats, metric: Floats) -> dict[str, Floats]:
@@ -165,9 +165,9 @@ def _kendall(human: Floats, metric: Floats) -> Floats:
     if human.shape[1] > MAX_PAIR_TABLE:
         from scipy.stats import kendalltau
 
-        known = np.isfinite(human).all(axis=1) & np.isfinite(metric).all(axis=1)
+        defined = np.isfinite(human).all(axis=1) & np.isfinite(metric).all(axis=1)
         values = np.full(len(human), np.nan)
-        for row in np.flatnonzero(known).tolist():
+        for row in np.flatnonzero(defined).tolist():
             values[row] = kendalltau(human[row], metric[row]).statistic
         return values
     upper = np.triu_indices(human.shape[1], k=1)

@@ -98,10 +98,10 @@ class Comparisons:
     @cached_property
     def context(self) -> Ints:
         """[candidates] number of the context."""
-        found = np.zeros(len(self.candidates), np.int64)
+        numbers = np.zeros(len(self.candidates), np.int64)
         for number, members in enumerate(self.contexts.values()):
-            found[members] = number
-        return found
+            numbers[members] = number
+        return numbers
 
     def contests(self) -> Iterator[Contest]:
         """Yield one contest per context, in the order of the candidates."""
@@ -141,10 +141,10 @@ class Comparisons:
 
 def by_context(candidates: Sequence[Item]) -> dict[str, Ints]:
     """Return the numbers of the candidates that reply to each context."""
-    found: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {}
     for number, item in enumerate(candidates):
-        found.setdefault(item.group, []).append(number)
-    return {name: np.array(members, np.int64) for name, members in found.items()}
+        groups.setdefault(item.group, []).append(number)
+    return {name: np.array(members, np.int64) for name, members in groups.items()}
 
 
 def answer_from(record: dict[str, Any]) -> Answer:
@@ -196,7 +196,7 @@ def collect_answers(
     place = {item.id: number for number, item in enumerate(candidates)}
     names: dict[str, int] = {}
     rows: list[tuple[int, int, float, int]] = []
-    asked: dict[tuple[int, int, int], list[int]] = {}
+    rows_by_pair: dict[tuple[int, int, int], list[int]] = {}
     where: list[tuple[str, int]] = []
     repeated = contradicting = 0
     for path, line, answer in answers:
@@ -208,7 +208,7 @@ def collect_answers(
         who = UNNAMED
         if answer.annotator is not None:
             who = names.setdefault(answer.annotator, len(names))
-            before = asked.setdefault((who, i, j), [])
+            before = rows_by_pair.setdefault((who, i, j), [])
             if before and any(rows[row][2] != outcome for row in before):
                 if strict:
                     first = ":".join(map(str, where[before[0]]))
@@ -225,7 +225,7 @@ def collect_answers(
         rows.append((i, j, outcome, who))
         where.append((path, line))
     weight = np.ones(len(rows))
-    for same in asked.values():
+    for same in rows_by_pair.values():
         weight[same] = 1 / len(same)
     table = np.array(rows, np.float64).reshape(-1, 4)
     numbers = table.astype(np.int64)
@@ -255,9 +255,9 @@ def _problem(answer: Answer, candidates: Sequence[Item], place: dict[str, int]) 
             f"'{answer.a}' and '{answer.b}' reply to different contexts;"
             " expected two candidates of one context"
         )
-    known = candidates[place[answer.a]].context_id
-    if None not in (answer.context_id, known) and answer.context_id != known:
-        return f"context_id: '{answer.a}' replies to '{known}', not to '{answer.context_id}'"
+    context_id = candidates[place[answer.a]].context_id
+    if None not in (answer.context_id, context_id) and answer.context_id != context_id:
+        return f"context_id: '{answer.a}' replies to '{context_id}', not to '{answer.context_id}'"
     return None
 
 

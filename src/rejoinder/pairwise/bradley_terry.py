@@ -165,12 +165,12 @@ def expected_rates(strength: Floats, same: Floats | None = None) -> tuple[Floats
 
     ``same`` marks pairs that are comparable; by default all are.
     """
-    others = np.ones((strength.size, strength.size)) if same is None else same.astype(float)
-    others = others * (1 - np.eye(strength.size))
+    comparable = np.ones((strength.size, strength.size)) if same is None else same.astype(float)
+    comparable = comparable * (1 - np.eye(strength.size))
     expected = expit(strength[:, np.newaxis] - strength)
-    count = np.maximum(others.sum(axis=1, keepdims=True), 1)
-    change = others * expected * (1 - expected) / count
-    rates = (others * expected / count).sum(axis=1)
+    count = np.maximum(comparable.sum(axis=1, keepdims=True), 1)
+    change = comparable * expected * (1 - expected) / count
+    rates = (comparable * expected / count).sum(axis=1)
     return rates, np.diag(change.sum(axis=1)) - change
 
 

@@ -160,10 +160,10 @@ class _ContestPlan:
     rng: np.random.Generator
 
     def next(self) -> Question | None:
-        found = next(self.pairs, None)
-        if found is None:
+        planned = next(self.pairs, None)
+        if planned is None:
             return None
-        gain, i, j = found
+        gain, i, j = planned
         if self.rng.random() < 0.5:  # annotators favour the reply that they read first
             i, j = j, i
         a, b = int(self.contest.members[i]), int(self.contest.members[j])

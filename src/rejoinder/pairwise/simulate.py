@@ -73,9 +73,9 @@ def asked_at_random(judge: Judge, rng: np.random.Generator, counts: Ints) -> Ite
     order = rng.permutation(i.size)
     for count in counts:
         chosen = i[order[:count]], j[order[:count]]
-        asked = np.zeros(judge.wins.shape)
-        asked[chosen] = 1
-        yield judge.wins * (asked + asked.T)
+        was_asked = np.zeros(judge.wins.shape)
+        was_asked[chosen] = 1
+        yield judge.wins * (was_asked + was_asked.T)
 
 
 def asked_as_planned(

@@ -30,12 +30,12 @@ class Context:
 def read_contexts(source: str | Path | JsonLines) -> list[Context]:
     """Return the distinct contexts of a file, in the order of their first occurrence."""
     lines = source if isinstance(source, JsonLines) else ItemFile(source, needed=())
-    found: dict[str, Context] = {}
+    contexts: dict[str, Context] = {}
     first: dict[str, int] = {}
     names: dict[str, int] = {}
     for number, item in lines.decode(_item):
         group = item.group if item.id or item.context_id or item.context else f"line {number}"
-        context = found.get(group)
+        context = contexts.get(group)
         if context is None:
             name = item.context_id or item.id or f"line-{number}"
             if name in names:
@@ -44,7 +44,7 @@ def read_contexts(source: str | Path | JsonLines) -> list[Context]:
                     f"'{name}' is the id of the context in line {names[name]},"
                     " which has other turns; give each context its own context_id",
                 )
-            context = found[group] = Context(name, group, item.context)
+            context = contexts[group] = Context(name, group, item.context)
             first[group] = names[name] = number
         elif context.turns != item.context:
             raise lines.wrong(
@@ -54,9 +54,9 @@ def read_contexts(source: str | Path | JsonLines) -> list[Context]:
             )
         for reference in item.references:
             context.references.setdefault(reference.text, reference)
-    if not found:
+    if not contexts:
         raise lines.wrong(None, "the file is empty; expected contexts, one a line")
-    return list(found.values())
+    return list(contexts.values())
 
 
 def _item(record: dict[str, Any]) -> Item:

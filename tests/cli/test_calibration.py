@@ -46,10 +46,13 @@ def test_from_texts_to_scores(line: Line, tmp_path: Path, items: str) -> None:
     (tmp_path / "lines.txt").write_text("\n".join([*TEXTS, "", *TEXTS]) + "\n")
     pq.write_table(pa.table({"response": [*TEXTS, *TEXTS]}), tmp_path / "pairs.parquet")
     made = []
-    for source in (items, "lines.txt", "pairs.parquet"):
-        code, said = line("train", "calibration", source, "-o", "c.json", "--pairs", "20")
+    rows = "".join(f'fine,"{text}","{text}"\n' for text in TEXTS)
+    (tmp_path / "items.csv").write_text(f"said,gold_1,other\n{rows}")
+    columns = ["--columns", "reply=said,references=other"]
+    for source in ([items], ["lines.txt"], ["pairs.parquet"], ["items.csv", *columns]):
+        code, said = line("train", "calibration", *source, "-o", "c.json", "--pairs", "20")
         assert code == 0, said
-        assert said.startswith("8 texts, ")
+        assert said.startswith("8 texts, " if source[0] != "items.csv" else "4 texts, ")
         made.append(json.loads((tmp_path / "c.json").read_text()))
     assert (made[0]["texts"], made[0]["layer"], made[0]["model"]) == (8, 6, "minilm")
     assert made[0]["counts"] == made[1]["counts"] == made[2]["counts"]

@@ -98,6 +98,21 @@ def test_plan_answer_and_plan_again(run: Run, folder: Path) -> None:
     assert b"bot-0" in done.stdout
 
 
+def test_candidates_of_a_table_are_read_by_their_columns(run: Run, folder: Path) -> None:
+    rows = [f"{c}-{n},{c},reply {n} to {c}" for c in CONTEXTS for n in range(4)]
+    (folder / "candidates.csv").write_text("\n".join(["key,thread,said", *rows]) + "\n")
+    columns = ("--columns", "id=key,context_id=thread,reply=said")
+    plan = run("pairs", "plan", "candidates.csv", "-n", "6", "-o", "p.jsonl", *columns)
+    assert plan.returncode == 0, plan.stderr
+    write(folder / "answers.jsonl", [{**q, "winner": "a"} for q in read(folder / "p.jsonl")])
+    for verb in ("fit", "curve"):
+        files = ("pairs", verb, "candidates.csv", "answers.jsonl")
+        refused = run(*files)
+        assert refused.returncode == 3
+        assert b"no column holds the response" in refused.stderr
+        assert b"no column" not in run(*files, *columns).stderr
+
+
 def test_a_plan_repeats_and_goes_to_stdout(run: Run, folder: Path) -> None:
     asked = ("pairs", "plan", "candidates.jsonl", "-n", "5")
     one, same = run(*asked), run(*asked)

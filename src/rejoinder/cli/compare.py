@@ -8,8 +8,6 @@ import typer
 
 from rejoinder.cli.monitor import TerminalMonitor
 from rejoinder.cli.options import (
-    RESAMPLES,
-    SEED,
     AnyLanguageOption,
     ColumnsOption,
     EvaluatorOption,
@@ -24,6 +22,7 @@ from rejoinder.cli.options import (
     load_plugins,
 )
 from rejoinder.cli.terminal import print_json, say, say_blank, say_notes, show
+from rejoinder.verbs.arguments import RESAMPLES, SEED
 
 if TYPE_CHECKING:
     from rejoinder.verbs.compare import CompareResult

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from rejoinder.cli.options import (
-    SEED,
     JsonOption,
     OutputOption,
     PairsArgument,
@@ -16,6 +15,7 @@ from rejoinder.cli.options import (
     stdout_problems,
 )
 from rejoinder.cli.terminal import print_json, say
+from rejoinder.verbs.arguments import SEED
 
 
 def contexts(

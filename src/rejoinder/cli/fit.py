@@ -63,22 +63,24 @@ def fit(
     It needs no ratings: it learns from what people replied. Give it to 'score', 'compare', 'meta'
     and 'expand' as --evaluator FOLDER. An interrupted run continues where it stopped.
     """
-    from rejoinder.verbs.fit import fit_in_group
+    from rejoinder.verbs.fit import NotMainProcess
+    from rejoinder.verbs.fit import fit as run
 
-    fitted = fit_in_group(
-        inputs,
-        output=output,
-        format=format,
-        preset=preset,
-        language=language,
-        exclude=exclude,
-        learn_from=learn_from,
-        any_language=any_language,
-        overrides=overrides,
-        seed=seed,
-        monitor=TerminalMonitor(),
-    )
-    if fitted is None:  # under torchrun, the main process reports
+    try:
+        fitted = run(
+            inputs,
+            output=output,
+            format=format,
+            preset=preset,
+            language=language,
+            exclude=exclude,
+            learn_from=learn_from,
+            any_language=any_language,
+            overrides=overrides,
+            seed=seed,
+            monitor=TerminalMonitor(),
+        )
+    except NotMainProcess:
         return
     for note in fitted.manifest.notes:
         say(f"note: {note}")

@@ -9,8 +9,6 @@ import typer
 
 from rejoinder.cli.monitor import TerminalMonitor
 from rejoinder.cli.options import (
-    RESAMPLES,
-    SEED,
     AnyLanguageOption,
     ColumnsOption,
     DistractorOption,
@@ -22,6 +20,7 @@ from rejoinder.cli.options import (
     MaxDistractorOption,
     MinKappaOption,
     ResamplesOption,
+    ScoresArgument,
     SeedOption,
     StrictOption,
     SvgOption,
@@ -29,6 +28,7 @@ from rejoinder.cli.options import (
     svg_problems,
 )
 from rejoinder.cli.terminal import draw, print_json, say, show
+from rejoinder.verbs.arguments import RESAMPLES, SEED
 
 if TYPE_CHECKING:
     from rejoinder.verbs.meta import MetaResult
@@ -48,7 +48,7 @@ class Statistic(StrEnum):
 
 def meta(
     items: ItemsArgument,
-    scores: Annotated[str, typer.Argument(metavar="SCORES", help="JSONL, as 'score' writes it.")],
+    scores: ScoresArgument,
     level: Annotated[
         Level, typer.Option("--level", metavar="NAME", help="item, context or system.")
     ] = Level.item,

@@ -8,8 +8,6 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-RESAMPLES, SEED = 1000, 12345
-
 T = TypeVar("T", int, float)
 
 
@@ -67,26 +65,18 @@ ItemsArgument = Annotated[str, typer.Argument(metavar="ITEMS", help=ITEMS_HELP)]
 PairsArgument = Annotated[
     str, typer.Argument(metavar="PAIRS", help="Parquet, as 'corpus' writes it.")
 ]
-MetricsOption = Annotated[
-    list[str],
-    typer.Option(
-        "--metric",
-        "-m",
-        metavar="SPEC",
-        help="A metric, such as 'bleu(n=2)'; repeatable; see 'ls'.",
-        autocompletion=complete_metric,
-    ),
+ScoresArgument = Annotated[
+    str, typer.Argument(metavar="SCORES", help="JSONL, as 'score' writes it.")
 ]
-OptionalMetricsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        "-m",
-        metavar="SPEC",
-        help="A metric, such as 'bleu(n=2)'; repeatable; see 'ls'.",
-        autocompletion=complete_metric,
-    ),
-]
+_METRICS = typer.Option(
+    "--metric",
+    "-m",
+    metavar="SPEC",
+    help="A metric, such as 'bleu(n=2)'; repeatable; see 'ls'.",
+    autocompletion=complete_metric,
+)
+MetricsOption = Annotated[list[str], _METRICS]
+OptionalMetricsOption = Annotated[list[str] | None, _METRICS]
 ColumnsOption = Annotated[
     str | None,
     typer.Option(

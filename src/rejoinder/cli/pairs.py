@@ -9,9 +9,9 @@ import typer
 
 from rejoinder.cli.monitor import TerminalMonitor
 from rejoinder.cli.options import (
-    SEED,
     AnswersArgument,
     CandidatesArgument,
+    ColumnsOption,
     DistractorOption,
     DropAnnotatorOption,
     DropUnreliableOption,
@@ -28,6 +28,7 @@ from rejoinder.cli.options import (
     svg_problems,
 )
 from rejoinder.cli.terminal import draw, print_json, say, show
+from rejoinder.verbs.arguments import SEED
 
 if TYPE_CHECKING:
     from rejoinder.verbs.pairs import PairsFitResult
@@ -67,6 +68,7 @@ def plan(
     again: Annotated[bool, flag("--again", "Also ask pairs that have answers.")] = False,
     texts: Annotated[bool, flag("--texts", "Write contexts and replies beside their ids.")] = False,
     seed: Annotated[int, seed_option("Random seed; breaks ties.")] = SEED,
+    columns: ColumnsOption = None,
     strict: StrictAnswersOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -77,6 +79,7 @@ def plan(
     "b" or "tie" is added.
     """
     from rejoinder.verbs import pairs
+    from rejoinder.verbs.source import parse_columns
 
     result = pairs.plan(
         candidates,
@@ -88,6 +91,7 @@ def plan(
         again=again,
         texts=texts,
         output="-" if output is None else output,
+        columns=parse_columns(columns),
         strict=strict,
         seed=seed,
         problems=stdout_problems(json, output, "pairs"),
@@ -126,6 +130,7 @@ def fit(
     min_kappa: MinKappaOption = 0.2,
     max_distractor: MaxDistractorOption = 0.25,
     distractor: DistractorOption = "distractor",
+    columns: ColumnsOption = None,
     strict: StrictAnswersOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -135,6 +140,7 @@ def fit(
     dropped with --drop-unreliable.
     """
     from rejoinder.verbs import pairs
+    from rejoinder.verbs.source import parse_columns
 
     result = pairs.fit(
         candidates,
@@ -148,6 +154,7 @@ def fit(
         max_distractor=max_distractor,
         distractor=distractor,
         output="-" if output is None else output,
+        columns=parse_columns(columns),
         strict=strict,
         problems=stdout_problems(json, output, "items"),
         monitor=TerminalMonitor(),
@@ -169,6 +176,7 @@ def curve(
     ] = 20,
     seed: Annotated[int, seed_option()] = SEED,
     svg: SvgOption = None,
+    columns: ColumnsOption = None,
     strict: StrictAnswersOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -180,6 +188,7 @@ def curve(
     from rejoinder.files.paths import check_output
     from rejoinder.reporting.pairs_tables import curve_table
     from rejoinder.verbs import pairs
+    from rejoinder.verbs.source import parse_columns
 
     check_output(svg, [candidates, *answers])
     result = pairs.curve(
@@ -187,6 +196,7 @@ def curve(
         answers,
         draws=draws,
         seed=seed,
+        columns=parse_columns(columns),
         strict=strict,
         problems=svg_problems(svg),
         monitor=TerminalMonitor(),
@@ -253,23 +263,23 @@ def _print_fit(result: PairsFitResult, *, stderr: bool) -> None:
     from rejoinder.meta_evaluation.join import listed
     from rejoinder.reporting.pairs_tables import systems_table
 
-    found, items = result.scores, result.candidates
-    show(systems_table(items, found), stderr=stderr)
-    if missing := int((found.component < 0).sum()):
+    scores, items = result.scores, result.candidates
+    show(systems_table(items, scores), stderr=stderr)
+    if missing := int((scores.component < 0).sum()):
         say(f"{missing:,} of {len(items):,} candidates have no score: they were never compared")
-    if found.disconnected:
+    if scores.disconnected:
         say(
-            f"{len(found.disconnected):,} contexts fall into parts that no comparison connects;"
-            f" scores are comparable within a part only: {listed(found.disconnected)}"
+            f"{len(scores.disconnected):,} contexts fall into parts that no comparison connects;"
+            f" scores are comparable within a part only: {listed(scores.disconnected)}"
         )
-    if found.prior_bounded and found.method == "bradley-terry":
+    if scores.prior_bounded and scores.method == "bradley-terry":
         say(
-            f"{found.prior_bounded:,} candidates always won, or lost, against a part of the"
+            f"{scores.prior_bounded:,} candidates always won, or lost, against a part of the"
             " others: only the prior keeps their strengths finite"
         )
-    if found.circular_triads:
+    if scores.circular_triads:
         say(
-            f"{found.circular_triads:,} of {found.triads:,} triads are circular: each reply is"
+            f"{scores.circular_triads:,} of {scores.triads:,} triads are circular: each reply is"
             " preferred to the next"
         )
     if (attached := result.attached) is not None:

@@ -9,22 +9,22 @@ import typer
 
 from rejoinder.cli.monitor import TerminalMonitor
 from rejoinder.cli.options import (
-    RESAMPLES,
-    SEED,
     ColumnsOption,
     EvaluatorOption,
     ItemsArgument,
     LanguageOption,
     OutputOption,
     ResamplesOption,
+    ScoresArgument,
     SeedOption,
 )
 from rejoinder.cli.terminal import say
+from rejoinder.verbs.arguments import RESAMPLES, SEED
 
 
 def report(
     items: ItemsArgument,
-    scores: Annotated[str, typer.Argument(metavar="SCORES", help="JSONL, as 'score' writes it.")],
+    scores: ScoresArgument,
     output: OutputOption = None,
     evaluator: EvaluatorOption = None,
     columns: ColumnsOption = None,

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.options import SEED, JsonOption, output_file, seed_option
+from rejoinder.cli.options import JsonOption, output_file, seed_option
 from rejoinder.cli.terminal import print_json, say
+from rejoinder.verbs.arguments import SEED
 
 
 def sample(

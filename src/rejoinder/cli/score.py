@@ -9,8 +9,6 @@ import typer
 
 from rejoinder.cli.monitor import TerminalMonitor
 from rejoinder.cli.options import (
-    RESAMPLES,
-    SEED,
     AnyLanguageOption,
     ColumnsOption,
     EvaluatorOption,
@@ -25,8 +23,10 @@ from rejoinder.cli.options import (
     StrictOption,
     flag,
     load_plugins,
+    stdout_problems,
 )
 from rejoinder.cli.terminal import print_json, say, say_notes, show
+from rejoinder.verbs.arguments import RESAMPLES, SEED
 
 if TYPE_CHECKING:
     from rejoinder.verbs.score import ScoreResult
@@ -69,8 +69,8 @@ def score(
     limits = _limits(fail_under or [], metric)
     summary_only = output is None and sys.stdout.isatty()
     to_stdout = not summary_only and (output is None or str(output) == "-")
-    if json and (to_stdout or summary_only):
-        raise UsageError("--json prints the summary to stdout, where the scores go: add -o FILE")
+    if problems := stdout_problems(json, output, "scores"):
+        raise UsageError(*problems)
     result = run(
         items,
         metric,

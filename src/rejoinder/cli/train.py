@@ -9,7 +9,7 @@ import typer
 
 from rejoinder.cli.monitor import TerminalMonitor
 from rejoinder.cli.options import (
-    SEED,
+    ColumnsOption,
     JsonOption,
     LanguageOption,
     PairsArgument,
@@ -21,6 +21,7 @@ from rejoinder.cli.options import (
     whole,
 )
 from rejoinder.cli.terminal import print_json, say, show
+from rejoinder.verbs.arguments import SEED
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -218,7 +219,7 @@ def calibration(
         str,
         typer.Argument(
             metavar="TEXTS",
-            help="Items (.jsonl: references), pairs (.parquet: responses), or a text per line.",
+            help="Items (their references), pairs (.parquet: responses), or a text per line.",
         ),
     ],
     output: Annotated[Path, output_file("Output file (JSON).")],
@@ -230,6 +231,7 @@ def calibration(
         int,
         typer.Option("--pairs", metavar="N", min=1, max=10**6, help="Random pairs to compare."),
     ] = 5000,
+    columns: ColumnsOption = None,
     seed: Annotated[int, seed_option()] = SEED,
     json: JsonOption = False,
 ) -> None:
@@ -238,6 +240,7 @@ def calibration(
     Use it as 'bertscore(idf=true,rescale=true,calibration=FILE)'.
     """
     from rejoinder.verbs import train
+    from rejoinder.verbs.source import parse_columns
 
     result = train.calibration(
         texts,
@@ -245,16 +248,17 @@ def calibration(
         model=model,
         layer=layer,
         pairs=pairs,
+        columns=parse_columns(columns),
         seed=seed,
         monitor=TerminalMonitor(),
     )
     if json:
         print_json(result)
         return
-    found = result.calibration
-    p, r, f = found.random_pairs
-    say(f"{found.texts:,} texts, {len(found.counts):,} different tokens")
-    say(f"random pairs: P {p:.4f}, R {r:.4f}, F {f:.4f} ({found.pairs:,} pairs)")
+    measured = result.calibration
+    p, r, f = measured.random_pairs
+    say(f"{measured.texts:,} texts, {len(measured.counts):,} different tokens")
+    say(f"random pairs: P {p:.4f}, R {r:.4f}, F {f:.4f} ({measured.pairs:,} pairs)")
 
 
 def _dapt_table(adapted: AdaptResult) -> Table:

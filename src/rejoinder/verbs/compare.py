@@ -22,8 +22,7 @@ from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.metric_set import make_metrics
 from rejoinder.verbs.arguments import RESAMPLES, SEED, as_metrics, evaluator_folder
 from rejoinder.verbs.monitor import SILENT, Monitor
-from rejoinder.verbs.results import Columns as FrameColumns
-from rejoinder.verbs.results import Svg, TableResult, records_to_columns, to_plain
+from rejoinder.verbs.results import FrameColumns, Svg, TableResult, records_to_columns, to_plain
 from rejoinder.verbs.safeguards import Safeguards, check_contamination, evaluators_of
 from rejoinder.verbs.source import open_items
 

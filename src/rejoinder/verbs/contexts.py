@@ -11,6 +11,7 @@ from rejoinder.errors import missing_extra
 from rejoinder.files.jsonl import write_jsonl
 from rejoinder.files.output import open_output
 from rejoinder.files.paths import check_output
+from rejoinder.verbs.arguments import SEED
 from rejoinder.verbs.results import Result
 
 
@@ -35,7 +36,7 @@ def contexts(
     count: int = 200,
     min_words: int = 0,
     as_references: bool = False,
-    seed: int = 12345,
+    seed: int = SEED,
 ) -> ContextsResult:
     """Draw contexts from held-out pairs, with the replies that people gave.
 
@@ -46,7 +47,7 @@ def contexts(
     try:
         from rejoinder.logs.held_out import draw_pairs
     except ImportError as error:
-        raise missing_extra("corpus", str(error.name), task="reading pairs") from None
+        raise missing_extra("logs", str(error.name), task="reading pairs") from None
     check_output(None if output is None else Path(output), [os.fspath(pairs)])
     drawn = draw_pairs(os.fspath(pairs), split=split, count=count, min_words=min_words, seed=seed)
     records: list[Any] = list(drawn.contexts() if as_references else drawn.items())

@@ -67,7 +67,7 @@ def corpus(
         import duckdb  # noqa: F401
         import pyarrow  # noqa: F401
     except ImportError as error:
-        raise missing_extra("corpus", str(error.name), task="reading logs") from None
+        raise missing_extra("logs", str(error.name), task="reading logs") from None
     from rejoinder.logs.pipeline import beside, make_pairs
 
     excluded = as_names(exclude)

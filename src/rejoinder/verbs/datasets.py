@@ -17,7 +17,7 @@ from rejoinder.testsets import CATALOGUE
 from rejoinder.testsets import load as load_testset
 from rejoinder.verbs.arguments import as_names
 from rejoinder.verbs.items import Items
-from rejoinder.verbs.results import Columns, TableResult, records_to_columns
+from rejoinder.verbs.results import FrameColumns, TableResult, records_to_columns
 
 if TYPE_CHECKING:
     from rejoinder.testsets.catalogue import Dataset
@@ -29,7 +29,7 @@ class DatasetsResult(TableResult):
 
     datasets: builtins.list[Dataset]
 
-    def columns(self) -> Columns:
+    def columns(self) -> FrameColumns:
         return records_to_columns([asdict(dataset) for dataset in self.datasets])
 
     def to_dict(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class ExportResult(TableResult):
     def references(self) -> int:
         return sum(len(item.references) for item in self.items)
 
-    def columns(self) -> Columns:
+    def columns(self) -> FrameColumns:
         return self.items.columns()
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from rejoinder.items import UNNAMED
 from rejoinder.metrics.evaluate import SystemScore, score_sets
 from rejoinder.metrics.metric_set import MetricSet, make_metrics
 from rejoinder.verbs.arguments import as_metrics
-from rejoinder.verbs.results import Columns, TableResult, records_to_columns
+from rejoinder.verbs.results import FrameColumns, TableResult, records_to_columns
 
 if TYPE_CHECKING:
     from rejoinder.inputs.items import ItemsLike
@@ -27,7 +27,7 @@ class DiversityResult(TableResult, list[SystemScore]):
         super().__init__(judged)
         self.metrics, self.frame_kind = metrics, frame_kind
 
-    def columns(self) -> Columns:
+    def columns(self) -> FrameColumns:
         return records_to_columns(self._records())
 
     def to_dict(self) -> dict[str, Any]:

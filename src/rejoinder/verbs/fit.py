@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,23 +21,26 @@ from rejoinder.verbs.monitor import SILENT, Monitor
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
+    from rejoinder.files.paths import AnyPath
     from rejoinder.inputs.items import ItemsLike
-
-    Name: TypeAlias = str | os.PathLike[str]
 
 REQUIRED_COLUMNS = ("utterance", "response")
 REQUIRED_PACKAGES = ("torch", "safetensors", "pyarrow", "duckdb")
 PAIRS_FILE, TEST_FILE = "pairs.parquet", "exclude.jsonl"
 
 
+class NotMainProcess(UsageError):
+    """This process of ``torchrun`` only helped to train: the main process has the result."""
+
+
 def fit(
-    logs_or_pairs: Name | Sequence[Name] | IntoFrame,
+    logs_or_pairs: AnyPath | Sequence[AnyPath] | IntoFrame,
     *,
-    output: Name,
+    output: AnyPath,
     format: str | None = None,
     preset: str = "small",
     language: str = "en",
-    exclude: ItemsLike | Sequence[Name] | None = None,
+    exclude: ItemsLike | Sequence[AnyPath] | None = None,
     learn_from: str | None = None,
     any_language: bool = False,
     overrides: Mapping[str, Any] | Sequence[str] | None = None,
@@ -53,39 +56,6 @@ def fit(
     out. ``learn_from`` says whose turns are replies to learn from in formats with roles: user,
     assistant or all. An interrupted run continues where it stopped.
     """
-    fitted = fit_in_group(
-        logs_or_pairs,
-        output=output,
-        format=format,
-        preset=preset,
-        language=language,
-        exclude=exclude,
-        learn_from=learn_from,
-        any_language=any_language,
-        overrides=overrides,
-        seed=seed,
-        monitor=monitor,
-    )
-    if fitted is None:
-        raise UsageError("to fit with several processes, use 'torchrun … rejoinder fit'")
-    return fitted
-
-
-def fit_in_group(
-    logs_or_pairs: Any,
-    *,
-    output: Name,
-    format: str | None,
-    preset: str,
-    language: str,
-    exclude: Any,
-    learn_from: str | None,
-    any_language: bool,
-    overrides: Mapping[str, Any] | Sequence[str] | None,
-    seed: int,
-    monitor: Monitor,
-) -> Evaluator | None:
-    """Fit like :func:`fit`; under ``torchrun``, all processes but the main one return None."""
     # wrong arguments are reported before torch is loaded, which takes seconds
     from rejoinder.fitting.settings import read_settings
 
@@ -93,10 +63,10 @@ def fit_in_group(
         overrides = [f"{key}={_toml(value)}" for key, value in overrides.items()]
     settings = read_settings(preset, language, seed=seed, overrides=list(overrides or []))
     target = Path(os.fspath(output).rstrip("/") or "/").absolute()
-    # inputs that are no files are written to one, whose name is the same in the next run
+    # frames and items are written to files, whose names are the same in the next run
     work = target.with_name(f".{target.name}.given")
-    inputs = _inputs(logs_or_pairs, work)
-    excluded = _excluded(exclude, work)
+    inputs = _input_files(logs_or_pairs, work)
+    excluded = _excluded_files(exclude, work)
     _check(inputs, excluded, format)
     from rejoinder.fitting.fit import FitProgress
     from rejoinder.fitting.fit import fit as run
@@ -112,7 +82,7 @@ def fit_in_group(
         progress=FitProgress(monitor.pieces, monitor.training),
     )
     if fitted is None:
-        return None
+        raise NotMainProcess("to fit with several processes, use 'torchrun … rejoinder fit'")
     shutil.rmtree(work, ignore_errors=True)
     return Evaluator.load(target)
 
@@ -136,23 +106,25 @@ def _is_installed(package: str) -> bool:
         return False
 
 
-def _inputs(given: Any, work: Path) -> list[str]:
-    if isinstance(given, (str, os.PathLike)):
-        return [os.fspath(given)]
-    if isinstance(given, Sequence):
-        return [os.fspath(name) for name in given]
+def _input_files(logs_or_pairs: Any, work: Path) -> list[str]:
+    """Return the paths of the inputs; a frame of pairs is written to a file in ``work``."""
+    if isinstance(logs_or_pairs, (str, os.PathLike)):
+        return [os.fspath(logs_or_pairs)]
+    if isinstance(logs_or_pairs, Sequence):
+        return [os.fspath(path) for path in logs_or_pairs]
     try:
         import narwhals as nw
     except ModuleNotFoundError as error:
         raise missing_extra("fit", str(error.name), task="reading a frame") from None
 
-    if is_dataset(given):
-        given = given.with_format("arrow")[:]
+    native = logs_or_pairs
+    if is_dataset(native):
+        native = native.with_format("arrow")[:]
     try:
-        frame = nw.from_native(given)
+        frame = nw.from_native(native)
     except TypeError:
         raise DataError(
-            f"expected names of files, or a frame of pairs, got {type(given).__name__}"
+            f"expected names of files, or a frame of pairs, got {type(native).__name__}"
         ) from None
     whole = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     if missing := [name for name in REQUIRED_COLUMNS if name not in whole.columns]:
@@ -168,13 +140,14 @@ def _inputs(given: Any, work: Path) -> list[str]:
     return [str(work / PAIRS_FILE)]
 
 
-def _excluded(exclude: Any, work: Path) -> list[str]:
+def _excluded_files(exclude: Any, work: Path) -> list[str]:
+    """Return the paths of the test sets; items in memory are written to a file in ``work``."""
     if exclude is None:
         return []
     if isinstance(exclude, (str, os.PathLike)):
         return [os.fspath(exclude)]
     if isinstance(exclude, Sequence) and all(isinstance(e, (str, os.PathLike)) for e in exclude):
-        return [os.fspath(name) for name in exclude]
+        return [os.fspath(path) for path in exclude]
     items, _ = as_items(exclude)
     work.mkdir(parents=True, exist_ok=True)
     with open_output(work / TEST_FILE) as stream:

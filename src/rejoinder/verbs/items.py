@@ -10,10 +10,10 @@ import msgspec
 from rejoinder.errors import UsageError
 from rejoinder.inputs.items import as_items
 from rejoinder.items import UNNAMED, Item, Ratings
-from rejoinder.verbs.results import Columns, TableResult, to_plain
+from rejoinder.verbs.results import FrameColumns, TableResult, to_plain
 
 if TYPE_CHECKING:
-    from rejoinder.files.columns import Columns as FileColumns
+    from rejoinder.files.columns import Columns
     from rejoinder.inputs.items import ItemsLike
 
 
@@ -27,8 +27,8 @@ class Items(TableResult, list[Item]):
     def to_dict(self) -> dict[str, Any]:
         return {"items": to_plain(list(self))}
 
-    def columns(self) -> Columns:
-        columns: Columns = {
+    def columns(self) -> FrameColumns:
+        columns: FrameColumns = {
             "id": [item.id for item in self],
             "context_id": [item.context_id for item in self],
             "system": [None if item.system == UNNAMED else item.system for item in self],
@@ -41,7 +41,7 @@ class Items(TableResult, list[Item]):
         return {name: each for name, each in columns.items() if any(v is not None for v in each)}
 
 
-def load(items: ItemsLike, *, columns: FileColumns | None = None) -> Items:
+def load(items: ItemsLike, *, columns: Columns | None = None) -> Items:
     """Read all items of a file, a frame, or a list of dictionaries."""
     found, kind = as_items(items, columns)
     return Items(list(found), kind)

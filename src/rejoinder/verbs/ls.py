@@ -9,7 +9,7 @@ from rejoinder.errors import RejoinderError
 from rejoinder.registry import METRICS, READERS, RETRIEVERS, SYSTEMS, TOKENIZERS, Registry
 from rejoinder.spec import parameters, print_value
 from rejoinder.verbs.monitor import SILENT, Monitor
-from rejoinder.verbs.results import Columns, TableResult
+from rejoinder.verbs.results import FrameColumns, TableResult
 
 REGISTRIES = {
     "metrics": METRICS,
@@ -29,7 +29,7 @@ class LsResult(TableResult):
     def to_dict(self) -> dict[str, Any]:
         return self.entries
 
-    def columns(self) -> Columns:
+    def columns(self) -> FrameColumns:
         rows = [(kind, row) for kind, rows in self.entries.items() for row in rows]
         return {
             "kind": [kind for kind, _ in rows],

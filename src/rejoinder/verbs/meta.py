@@ -47,8 +47,7 @@ from rejoinder.verbs.arguments import (
     evaluator_folder,
 )
 from rejoinder.verbs.monitor import SILENT, Monitor
-from rejoinder.verbs.results import Columns as FrameColumns
-from rejoinder.verbs.results import Svg, TableResult, records_to_columns, to_plain
+from rejoinder.verbs.results import FrameColumns, Svg, TableResult, records_to_columns, to_plain
 from rejoinder.verbs.safeguards import Safeguards, check_contamination, check_strict
 from rejoinder.verbs.source import open_items
 

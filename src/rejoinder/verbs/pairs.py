@@ -39,16 +39,23 @@ from rejoinder.verbs.annotators import (
     check_distractor,
     limit_problems,
 )
-from rejoinder.verbs.arguments import as_names, as_paths
+from rejoinder.verbs.arguments import SEED, as_names, as_paths
 from rejoinder.verbs.items import Items
 from rejoinder.verbs.monitor import SILENT, Monitor
-from rejoinder.verbs.results import Columns, Result, Svg, TableResult, records_to_columns, to_plain
+from rejoinder.verbs.results import (
+    FrameColumns,
+    Result,
+    Svg,
+    TableResult,
+    records_to_columns,
+    to_plain,
+)
 from rejoinder.verbs.source import naming
 
 if TYPE_CHECKING:
+    from rejoinder.files.columns import Columns
+    from rejoinder.files.paths import AnyPath
     from rejoinder.pairwise.candidate_scores import ScoringMethod
-
-    Name = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,7 @@ class PairsPlanResult(TableResult):
     answers: int
     per_context: dict[str, int]
 
-    def columns(self) -> Columns:
+    def columns(self) -> FrameColumns:
         return records_to_columns(self.questions)
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,20 +99,20 @@ class PairsFitResult(TableResult):
     """None if no annotator was dropped."""
     attached: AttachmentReport | None = field(default=None)
 
-    def columns(self) -> Columns:
+    def columns(self) -> FrameColumns:
         return self.items.columns()
 
     def to_dict(self) -> dict[str, Any]:
-        found = self.scores
+        scores = self.scores
         return {
-            "by": found.method,
-            "contexts": found.contexts,
-            "scored": int((found.component >= 0).sum()),
-            "unscored": int((found.component < 0).sum()),
-            "disconnected": found.disconnected,
-            "prior_bounded": found.prior_bounded,
-            "circular_triads": found.circular_triads,
-            "triads": found.triads,
+            "by": scores.method,
+            "contexts": scores.contexts,
+            "scored": int((scores.component >= 0).sum()),
+            "unscored": int((scores.component < 0).sum()),
+            "disconnected": scores.disconnected,
+            "prior_bounded": scores.prior_bounded,
+            "circular_triads": scores.circular_triads,
+            "triads": scores.triads,
             "answers": len(self.comparisons),
             "repeated": self.comparisons.repeated,
             "contradicting": self.comparisons.contradicting,
@@ -127,7 +134,7 @@ class PairsCurveResult(TableResult):
 
     curve: list[AgreementPoint]
 
-    def columns(self) -> Columns:
+    def columns(self) -> FrameColumns:
         return records_to_columns(to_plain(self.curve))
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,8 +162,8 @@ class PairsSimulateResult(Result):
 
 
 def plan(
-    candidates: Name,
-    answers: Name | Sequence[Name] = (),
+    candidates: AnyPath,
+    answers: AnyPath | Sequence[AnyPath] = (),
     *,
     count: int | None = None,
     share: float | None = None,
@@ -164,9 +171,10 @@ def plan(
     shared: float = 0.1,
     again: bool = False,
     texts: bool = False,
-    output: Name | None = None,
+    output: AnyPath | None = None,
+    columns: Columns | None = None,
     strict: bool = False,
-    seed: int = 12345,
+    seed: int = SEED,
     problems: Sequence[str] = (),
     monitor: Monitor = SILENT,
 ) -> PairsPlanResult:
@@ -174,7 +182,8 @@ def plan(
 
     Give the number of pairs (``count``) or the ``share`` of each context's pairs to have asked.
     The pairs are divided among ``annotators``, each of whom gets the ``shared`` part of them.
-    ``again`` allows pairs that have answers; ``texts`` adds contexts and replies to the questions.
+    ``again`` allows pairs that have answers; ``texts`` adds contexts and replies to the questions;
+    ``columns`` says which columns of the candidates hold which field.
     """
     paths, names = as_paths(answers), as_names(annotators)
     problems = [*problems, *_stdin_twice([candidates, *paths])]
@@ -189,7 +198,7 @@ def plan(
     if problems:
         raise UsageError(*problems)
     check_output(output, [candidates, *paths])
-    items = _read_candidates(candidates)
+    items = _read_candidates(candidates, columns, monitor)
     comparisons = _read_comparisons(items, paths, strict=strict, monitor=monitor)
     with monitor.pieces("planning") as advance:
         chosen = plan_questions(
@@ -210,18 +219,19 @@ def plan(
 
 
 def fit(
-    candidates: Name,
-    answers: Name | Sequence[Name],
+    candidates: AnyPath,
+    answers: AnyPath | Sequence[AnyPath],
     *,
     by: str = "bradley-terry",
-    into: Name | None = None,
+    into: AnyPath | None = None,
     per_annotator: bool = False,
     drop_annotators: str | Sequence[str] = (),
     drop_unreliable: bool = False,
     min_kappa: float = MIN_KAPPA,
     max_distractor: float = MAX_DISTRACTOR,
     distractor: str = DISTRACTOR,
-    output: Name | None = None,
+    output: AnyPath | None = None,
+    columns: Columns | None = None,
     strict: bool = False,
     problems: Sequence[str] = (),
     monitor: Monitor = SILENT,
@@ -244,7 +254,7 @@ def fit(
     if problems:
         raise UsageError(*problems)
     check_output(output, [candidates, *paths, into])
-    items = _read_candidates(candidates)
+    items = _read_candidates(candidates, columns, monitor)
     check_distractor(distractor, (item.system for item in items))
     everybody = _read_comparisons(items, paths, strict=strict, monitor=monitor)
     check_annotators(names, everybody.annotators)
@@ -274,18 +284,27 @@ def fit(
         each = _per_annotator(kept, method, monitor) if per_annotator else None
         written = list(rated_candidates(items, scores, each))
     _write(output, written)
-    found = [each if isinstance(each, Item) else item_from(each) for each in written]
+    written_items = [each if isinstance(each, Item) else item_from(each) for each in written]
     return PairsFitResult(
-        Items(found), items, scores, everybody, before, unreliable, len(kept), after, attached
+        Items(written_items),
+        items,
+        scores,
+        everybody,
+        before,
+        unreliable,
+        len(kept),
+        after,
+        attached,
     )
 
 
 def curve(
-    candidates: Name,
-    answers: Name | Sequence[Name],
+    candidates: AnyPath,
+    answers: AnyPath | Sequence[AnyPath],
     *,
     draws: int = 20,
-    seed: int = 12345,
+    seed: int = SEED,
+    columns: Columns | None = None,
     strict: bool = False,
     problems: Sequence[str] = (),
     monitor: Monitor = SILENT,
@@ -298,7 +317,7 @@ def curve(
     paths = as_paths(answers)
     if problems := [*problems, *_stdin_twice([candidates, *paths])]:
         raise UsageError(*problems)
-    items = _read_candidates(candidates)
+    items = _read_candidates(candidates, columns, monitor)
     comparisons = _read_comparisons(items, paths, strict=strict, monitor=monitor)
     with naming(os.fspath(paths[0])), monitor.pieces("drawing") as advance:
         points = agreement_curve(comparisons, draws=draws, seed=seed, on_progress=advance)
@@ -306,13 +325,13 @@ def curve(
 
 
 def simulate(
-    output: Name,
+    output: AnyPath,
     *,
     contexts: int = 10,
     references: int = 100,
     tests: int = 20,
     judges: int = 2,
-    seed: int = 12345,
+    seed: int = SEED,
 ) -> PairsSimulateResult:
     """Simulate contexts whose replies have a known quality, and annotators who compare them.
 
@@ -330,26 +349,28 @@ def simulate(
     except (OSError, ValueError) as error:
         why = reason(error) if isinstance(error, OSError) else "the name is not valid"
         raise UsageError(f"{folder}: cannot be made: {why}") from None
-    found = Simulation.of(
+    simulation = Simulation.of(
         np.random.default_rng(seed),
         contexts=contexts,
         references=references,
         tests=tests,
         judges=judges,
     )
-    _write(folder / "candidates.jsonl", found.candidates)
-    _write(folder / "tests.jsonl", found.tests)
-    _write(folder / "answers.jsonl", found.answers)
-    return PairsSimulateResult(folder, len(found.candidates), len(found.answers), len(found.tests))
+    _write(folder / "candidates.jsonl", simulation.candidates)
+    _write(folder / "tests.jsonl", simulation.tests)
+    _write(folder / "answers.jsonl", simulation.answers)
+    return PairsSimulateResult(
+        folder, len(simulation.candidates), len(simulation.answers), len(simulation.tests)
+    )
 
 
-def _stdin_twice(paths: Sequence[Name]) -> list[str]:
+def _stdin_twice(paths: Sequence[AnyPath]) -> list[str]:
     several = [os.fspath(path) for path in paths].count("-") > 1
     return ["only one input can be - (stdin)"] if several else []
 
 
-def _read_candidates(path: Name) -> list[Item]:
-    items = list(read_items(os.fspath(path)))
+def _read_candidates(path: AnyPath, columns: Columns | None, monitor: Monitor) -> list[Item]:
+    items = list(read_items(os.fspath(path), columns, monitor.message))
     if len({item.group for item in items}) == len(items):
         raise DataError(
             "no two candidates reply to the same context, so there is nothing to compare;"
@@ -365,7 +386,7 @@ def _read_comparisons(
     sources = [JsonLines(path) for path in paths]
 
     def fraction() -> float | None:
-        """Of the file that is being read."""
+        """Return the share of the file that is being read."""
         return next((s.fraction for s in sources if s.fraction is not None), None)
 
     with monitor.stream("reading", fraction) as advance:
@@ -392,7 +413,7 @@ def _per_annotator(
         }
 
 
-def _write(output: Name | None, records: Sequence[Any]) -> None:
+def _write(output: AnyPath | None, records: Sequence[Any]) -> None:
     if output is None:
         return
     with open_output(Path(output)) as stream:

@@ -21,8 +21,7 @@ from rejoinder.verbs.arguments import as_names
 from rejoinder.verbs.expand import pool_folder
 from rejoinder.verbs.items import Items
 from rejoinder.verbs.monitor import SILENT, Monitor
-from rejoinder.verbs.results import Columns as FrameColumns
-from rejoinder.verbs.results import TableResult
+from rejoinder.verbs.results import FrameColumns, TableResult
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns

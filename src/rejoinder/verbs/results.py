@@ -14,7 +14,7 @@ import msgspec
 
 from rejoinder.inputs.frames import make_frame
 
-Columns = dict[str, list[Any]]
+FrameColumns = dict[str, list[Any]]
 
 
 class Result(ABC):
@@ -35,7 +35,7 @@ class TableResult(Result):
     """Library of the frame that the items came in, such as "polars"."""
 
     @abstractmethod
-    def columns(self) -> Columns:
+    def columns(self) -> FrameColumns:
         """Return the columns of the frame as lists."""
 
     def frame(self, to: str | None = None) -> Any:
@@ -64,7 +64,7 @@ def to_plain(value: Any) -> Any:
     return msgspec.to_builtins(value, enc_hook=lambda number: number.item())
 
 
-def records_to_columns(records: Sequence[Mapping[str, Any]]) -> Columns:
+def records_to_columns(records: Sequence[Mapping[str, Any]]) -> FrameColumns:
     """
     >>> records_to_columns([{"a": 1, "b": 2}, {"a": 3}])
     {'a': [1, 3], 'b': [2, None]}
@@ -86,7 +86,7 @@ def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def html_table(columns: Columns) -> str:
+def html_table(columns: FrameColumns) -> str:
     """Return columns as an HTML table; a single row is shown as names and values."""
     from rejoinder.reporting.html import table_html
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from rejoinder.errors import missing_extra
 from rejoinder.files.paths import check_output
-from rejoinder.verbs.arguments import as_paths
+from rejoinder.verbs.arguments import SEED, as_paths
 from rejoinder.verbs.results import Result
 
 
@@ -30,13 +30,13 @@ def sample(
     *,
     output: str | os.PathLike[str],
     count: int | None = None,
-    seed: int = 12345,
+    seed: int = SEED,
 ) -> SampleResult:
     """Write the pairs of Parquet files into one, all of them or ``count`` at random."""
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
-        raise missing_extra("corpus", str(error.name), task="reading pairs") from None
+        raise missing_extra("logs", str(error.name), task="reading pairs") from None
     from rejoinder.logs.sample import sample_pairs
 
     names = as_paths(pairs)

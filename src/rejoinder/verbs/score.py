@@ -25,8 +25,7 @@ from rejoinder.metrics.records import item_scores, set_scores
 from rejoinder.metrics.summary import Estimate, Summarizer, Summary
 from rejoinder.verbs.arguments import RESAMPLES, SEED, as_metrics, evaluator_folder
 from rejoinder.verbs.monitor import SILENT, Monitor
-from rejoinder.verbs.results import Columns as FrameColumns
-from rejoinder.verbs.results import TableResult, to_plain
+from rejoinder.verbs.results import FrameColumns, TableResult, to_plain
 from rejoinder.verbs.safeguards import Safeguards, check_contamination, evaluators_of
 from rejoinder.verbs.source import chosen_items, open_items, path_of
 

@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rejoinder.errors import UsageError, missing_extra
-from rejoinder.files.item_file import read_items
-from rejoinder.files.jsonl import JsonLines
+from rejoinder.files.item_file import ItemFile, read_items
 from rejoinder.files.output import open_output
 from rejoinder.files.paths import check_output
 from rejoinder.machine import cores
-from rejoinder.verbs.arguments import as_paths
+from rejoinder.verbs.arguments import SEED, as_paths
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import Result
 from rejoinder.verbs.source import naming
 
 if TYPE_CHECKING:
+    from rejoinder.files.columns import Columns
+    from rejoinder.files.paths import AnyPath
     from rejoinder.learn.dapt import AdaptResult
     from rejoinder.metrics.embedding.calibration import Calibration
-
-    Name = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -58,19 +57,19 @@ class CalibrationResult(Result):
     calibration: Calibration
 
     def to_dict(self) -> dict[str, Any]:
-        found = self.calibration
+        calibration = self.calibration
         return {
-            "texts": found.texts,
-            "tokens": len(found.counts),
-            "pairs": found.pairs,
-            "random_pairs": list(found.random_pairs),
+            "texts": calibration.texts,
+            "tokens": len(calibration.counts),
+            "pairs": calibration.pairs,
+            "random_pairs": list(calibration.random_pairs),
         }
 
 
 def vectors(
-    pairs: Name | Sequence[Name],
+    pairs: AnyPath | Sequence[AnyPath],
     *,
-    output: Name,
+    output: AnyPath,
     method: str = "glove",
     dimensions: int = 100,
     window: int | None = None,
@@ -125,9 +124,9 @@ def vectors(
 
 
 def dapt(
-    pairs: Name,
+    pairs: AnyPath,
     *,
-    output: Name,
+    output: AnyPath,
     model: str = "minilm",
     steps: int | None = None,
     epochs: float | None = None,
@@ -182,30 +181,32 @@ def dapt(
 
 
 def calibration(
-    texts: Name,
+    texts: AnyPath,
     *,
-    output: Name,
+    output: AnyPath,
     model: str = "minilm",
     layer: int = 6,
     pairs: int = 5000,
-    seed: int = 12345,
+    columns: Columns | None = None,
+    seed: int = SEED,
     monitor: Monitor = SILENT,
 ) -> CalibrationResult:
     """Measure token frequencies and the similarity of random texts, for ``bertscore``.
 
-    ``texts`` are items (.jsonl: their references), pairs (.parquet: their responses) or plain text,
-    a text per line. Use the file as ``bertscore(idf=true,rescale=true,calibration=FILE)``.
+    ``texts`` are items (.jsonl, .csv, .tsv: their references), pairs (.parquet: their responses) or
+    plain text, a text per line. ``columns`` says which columns of the items hold which field. Use
+    the file as ``bertscore(idf=true,rescale=true,calibration=FILE)``.
     """
     from rejoinder.metrics.embedding.bertscore import BertScore
     from rejoinder.metrics.embedding.calibrate import calibrate, read_corpus
     from rejoinder.metrics.metric import make_metric
     from rejoinder.spec import Spec
 
-    # a wrong model or layer is found before anything is read
+    # reports a wrong model or layer before anything is read
     metric = make_metric(Spec("bertscore", (("model", model), ("layer", layer))))
     assert isinstance(metric, BertScore)
     check_output(output, [texts])
-    source = JsonLines(os.fspath(texts))
+    source = ItemFile(os.fspath(texts), columns, monitor.message)
     with naming(source.name):
         with monitor.stream("counting tokens", lambda: source.fraction) as advance:
             read = read_corpus(
@@ -218,12 +219,12 @@ def calibration(
     return CalibrationResult(Path(output), made)
 
 
-def _texts(source: JsonLines) -> Iterator[str]:
-    """Yield the texts of a file; its name says of which kind it is."""
+def _texts(source: ItemFile) -> Iterator[str]:
+    """Yield the texts of a file; the ending of its name says of which kind it is."""
     plain = source.path.removesuffix(".gz").removesuffix(".zst")
-    if plain.endswith(".parquet"):
+    if source.format == "parquet":
         yield from _responses(source.path)
-    elif plain.endswith(".jsonl"):
+    elif source.format != "jsonl" or plain.endswith(".jsonl"):
         for item in read_items(source):
             yield from (reference.text for reference in item.references)
     else:

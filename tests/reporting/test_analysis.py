@@ -15,7 +15,7 @@ from rejoinder.meta_evaluation.ranking import RankingOptions, rank_values
 from rejoinder.meta_evaluation.reference_curve import CurvePoint
 from rejoinder.reporting.page import analysis as module
 from rejoinder.reporting.page.sample import choose
-from rejoinder.reporting.page.verdict import others
+from rejoinder.reporting.page.verdict import other_metrics_on_the_best
 from reporting.replies import analysis, page, replies, report_data, scored, scores
 
 
@@ -54,7 +54,9 @@ def test_a_system_without_any_value_does_not_keep_the_others_from_being_compared
     assert bleu.ranking is not None
     assert bleu.ranking.contexts == 4
     assert (by_all.unranked, bleu.unranked) == (0, 1)
-    assert others(by_all, [bleu]) == []  # that it puts another one first says nothing
+    assert (
+        other_metrics_on_the_best(by_all, [bleu]) == []
+    )  # that it puts another one first says nothing
 
 
 def test_the_order_is_that_of_compare_where_a_metric_averages_items() -> None:

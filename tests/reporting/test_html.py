@@ -14,12 +14,10 @@ from rejoinder.reporting.html import (
     MAX_ROWS,
     correlations_html,
     ranking_html,
-    rich_html,
-    scores_html,
     table_html,
 )
 from rejoinder.reporting.plots import correlations_svg, ranking_svg
-from rejoinder.reporting.tables import plain_table, ranking_notes, ranking_table
+from rejoinder.reporting.tables import ranking_notes, ranking_table
 
 
 def cells(html: str) -> list[list[str]]:
@@ -46,13 +44,6 @@ def test_text_is_escaped_and_rows_are_limited() -> None:
     assert "3 more rows are not shown." in html
 
 
-def test_tables_of_the_terminal_become_html() -> None:
-    table = plain_table("name", "value", right=[1], title="<t>")
-    table.add_row("x", "1")
-    assert cells(rich_html(table)) == [["name", "value"], ["x", "1"]]
-    assert "&lt;t&gt;" in rich_html(table)
-
-
 def test_rankings_as_table_and_plot() -> None:
     items, scores = replies()
     values = np.array([score.value for score in scores], float)
@@ -71,11 +62,6 @@ def test_correlations_as_table_and_plot() -> None:
     assert cells(correlations_html(found))[1][0] == "<m>"
     root = ElementTree.fromstring(correlations_svg(found))
     assert "<m>" in {element.text for element in root.iter()}
-
-
-def test_summaries_of_scores() -> None:
-    rows = cells(scores_html([{"metric": "m", "mean": 0.5, "n": 1234}, {"metric": "k"}]))
-    assert rows == [["metric", "mean", "n"], ["m", ".5000", "1,234"], ["k", "", ""]]
 
 
 def test_notes_say_that_only_neighbours_were_tested() -> None:

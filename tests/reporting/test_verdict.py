@@ -11,10 +11,10 @@ from rejoinder.meta_evaluation.ranking import RankedSystem, Ranking, SystemPair
 from rejoinder.reporting.page.analysis import SystemOrder
 from rejoinder.reporting.page.verdict import (
     answer,
-    listed,
+    join_names,
     metric_against_people,
     other_metrics_against_people,
-    others,
+    other_metrics_on_the_best,
     plain,
 )
 
@@ -97,9 +97,9 @@ def test_more_letters_than_the_alphabet_has() -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    assert plain(listed(list("abc"))) == "a, b and c"
-    assert plain(listed(list("abcdefg"))) == "a, b, c, d, e, f and g"
-    assert plain(listed(list("abcdefgh"))) == "a, b, c, d, e, f and 2 others"
+    assert plain(join_names(list("abc"))) == "a, b and c"
+    assert plain(join_names(list("abcdefg"))) == "a, b, c, d, e, f and g"
+    assert plain(join_names(list("abcdefgh"))) == "a, b, c, d, e, f and 2 others"
 
 
 def test_metrics_that_rank_another_system_first_are_named() -> None:
@@ -107,10 +107,13 @@ def test_metrics_that_rank_another_system_first_are_named() -> None:
         return SystemOrder(metric, [RankedSystem(n, 1.0, 0.9, 1.1, "a") for n in names], None)
 
     chosen = first("m", "x", "y")
-    assert plain(others(chosen, [first("n", "x", "y")])) == "All other metrics rank x first too."
+    assert (
+        plain(other_metrics_on_the_best(chosen, [first("n", "x", "y")]))
+        == "All other metrics rank x first too."
+    )
     disagreeing = [first("n", "y", "x"), first("o", "y", "x"), first("p", "x", "y")]
-    assert plain(others(chosen, disagreeing)) == "However, n and o rank y first."
-    assert others(chosen, []) == []
+    assert plain(other_metrics_on_the_best(chosen, disagreeing)) == "However, n and o rank y first."
+    assert other_metrics_on_the_best(chosen, []) == []
 
 
 def differing(name: str, systems: str, *sure: str) -> SystemOrder:

@@ -312,16 +312,22 @@ def rank_values(
 def find_labels(joined: Joined, metrics: Sequence[str]) -> list[str]:
     """Return the labels in a scores file of some metrics, whose specs may be spelt differently."""
     labels, problems = [], []
-    for wanted in metrics:
-        same = [name for name in joined.order if wanted == name or _spec(name) == _spec(wanted)]
-        if same:
-            labels.append(same[0])
+    for metric in metrics:
+        label = find_label(joined.order, metric)
+        if label is not None:
+            labels.append(label)
         else:
-            hint = did_you_mean(wanted, joined.order)
-            problems.append(f"the scores have no metric '{wanted}': {hint}")
+            hint = did_you_mean(metric, joined.order)
+            problems.append(f"the scores have no metric '{metric}': {hint}")
     if problems:
         raise UsageError(*problems)
     return labels
+
+
+def find_label(labels: Iterable[str], metric: str) -> str | None:
+    """Return the first label that is the metric's spec, possibly spelt differently."""
+    spec = _spec(metric)
+    return next((label for label in labels if label == metric or _spec(label) == spec), None)
 
 
 def higher_is_better(label: str) -> bool:

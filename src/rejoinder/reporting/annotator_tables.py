@@ -15,7 +15,7 @@ MAX_ROWS = 30
 
 
 def annotators_table(
-    found: AnnotatorAgreement, unreliable: Sequence[UnreliableAnnotator], what: str = "answer"
+    agreement: AnnotatorAgreement, unreliable: Sequence[UnreliableAnnotator], what: str = "answer"
 ) -> Table:
     """Return the annotators with kappa, unreliable ones and those with the lowest kappa first."""
     table = plain_table(
@@ -28,25 +28,27 @@ def annotators_table(
         title="Annotators",
     )
     reasons: Mapping[str, str] = {each.name: each.reason for each in unreliable}
-    listed = sorted(
-        found.annotators,
+    annotators = sorted(
+        agreement.annotators,
         key=lambda one: (one.name not in reasons, 2.0 if one.kappa is None else one.kappa),
     )
-    for one in listed[:MAX_ROWS]:
+    for one in annotators[:MAX_ROWS]:
         preferred = "" if one.preferred is None else f"{number(one.preferred, 2)} of {one.planted}"
         remark = f"unreliable: {reasons[one.name]}" if one.name in reasons else ""
         if not remark and one.answers == 1:
             remark = f"only one {what}"
         table.add_row(one.name, f"{one.answers:,}", number(one.kappa, 3), preferred, remark)
-    if len(listed) > MAX_ROWS:
-        table.add_row(f"and {len(listed) - MAX_ROWS:,} more", "", "", "", "")
+    if len(annotators) > MAX_ROWS:
+        table.add_row(f"and {len(annotators) - MAX_ROWS:,} more", "", "", "", "")
     return table
 
 
-def agreement_line(found: AnnotatorAgreement, answers: int, what: str = "answer") -> str:
+def agreement_line(agreement: AnnotatorAgreement, answers: int, what: str = "answer") -> str:
     """Return the agreement of the annotators in one line."""
-    counts = f"{answers:,} {what}s of {len(found.annotators):,} named annotators"
-    return ", ".join([counts, *agreement_facts(found.kappa, found.alpha, found.left_out)])
+    counts = f"{answers:,} {what}s of {len(agreement.annotators):,} named annotators"
+    return ", ".join(
+        [counts, *agreement_facts(agreement.kappa, agreement.alpha, agreement.left_out)]
+    )
 
 
 def agreement_facts(kappa: float | None, alpha: float | None, left_out: str | None) -> list[str]:

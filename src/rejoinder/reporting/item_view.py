@@ -33,15 +33,15 @@ def words_of(text: str, tokenizer: Tokenizer) -> list[tuple[str, Span]]:
     tokens = tokenizer.tokenize([text])[0]
     if tokenizer.max_word_length is not None and unsplit_script(tokens, tokenizer.max_word_length):
         tokens = Char().tokenize([text])[0]
-    found, at = [], 0
+    words, at = [], 0
     for token in tokens:
         begin = text.find(token, at)
         if begin < 0:  # the tokenizer changed the token
             continue
         at = begin + len(token)
         if any(map(str.isalnum, token)):
-            found.append((token.lower(), (begin, at)))
-    return found
+            words.append((token.lower(), (begin, at)))
+    return words
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,10 @@ class View:
         reply_words = {word for word, _ in words_of(item.response, tokenizer)}
         texts = [reference.text for reference in item.references]
         references = tuple(Matches.of(text, reply_words, tokenizer) for text in texts)
-        known = {word for matches in references for word in matches.words}
-        return cls(item, Matches.of(item.response, known, tokenizer), references, tuple(scores))
+        shared_words = {word for matches in references for word in matches.words}
+        return cls(
+            item, Matches.of(item.response, shared_words, tokenizer), references, tuple(scores)
+        )
 
 
 def marked(text: str, spans: Sequence[Span], *, plain: bool) -> Text:
@@ -154,8 +156,10 @@ def scores_table(view: View) -> Table:
     columns = ["metric", "score", *(["nearest", "agreement"] if covered else []), ""]
     table = plain_table(*columns, right=range(1, len(columns) - 1))
     for score in view.scores:
-        known = score.coverage or {}
-        cells = [number(known.get(key), 3) for key in ("nearest", "agreement")] if covered else []
+        coverage = score.coverage or {}
+        cells = (
+            [number(coverage.get(key), 3) for key in ("nearest", "agreement")] if covered else []
+        )
         table.add_row(wrapping(score.metric), number(score.value), *cells, score.unscored or "")
     return table
 

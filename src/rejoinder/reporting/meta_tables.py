@@ -7,21 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.table import Table
 
 from rejoinder.meta_evaluation.annotators import HumanAgreement
-from rejoinder.meta_evaluation.correlate import Correlations, Estimate, Statistic
+from rejoinder.meta_evaluation.correlate import Correlations, Statistic
 from rejoinder.meta_evaluation.coverage import THIRDS
 from rejoinder.meta_evaluation.evaluation import MetaEvaluation
 from rejoinder.meta_evaluation.reference_curve import CurvePoint
 from rejoinder.reporting.annotator_tables import agreement_facts
 from rejoinder.reporting.plots.line_chart import Line, LineChart
-from rejoinder.reporting.tables import interval, number, p_value, plain_table, wrapping
+from rejoinder.reporting.tables import correlation, interval, number, p_value, plain_table, wrapping
 
 SHOWN = ("spearman", "pearson")
 
 
-def correlation_table(found: MetaEvaluation, right: Sequence[str] = ()) -> Table:
+def correlation_table(evaluation: MetaEvaluation, right: Sequence[str] = ()) -> Table:
     """Return each metric's correlation with people, or with the labels of ``right`` systems."""
-    unit = {"item": "replies", "context": "sets of replies", "system": "systems"}[found.level]
-    rows = [(r.metric, r.correlations, r.unscored) for r in found.results]
+    unit = {"item": "replies", "context": "sets of replies", "system": "systems"}[evaluation.level]
+    rows = [(r.metric, r.correlations, r.unscored) for r in evaluation.results]
     return _correlations(rows, f"{_subject(right)} over {unit}")
 
 
@@ -30,9 +30,11 @@ def _subject(right: Sequence[str]) -> str:
     return f"Replies of {', '.join(right)} against others" if right else "Agreement with people"
 
 
-def without_human_table(found: MetaEvaluation, human_system: str) -> Table | None:
+def without_human_table(evaluation: MetaEvaluation, human_system: str) -> Table | None:
     """Return the correlations without replies that people wrote, if there are any."""
-    rows = [(r.metric, r.without_human, 0) for r in found.results if r.without_human is not None]
+    rows = [
+        (r.metric, r.without_human, 0) for r in evaluation.results if r.without_human is not None
+    ]
     return _correlations(rows, f"Without the replies of '{human_system}'") if rows else None
 
 
@@ -41,20 +43,16 @@ def _correlations(rows: Sequence[tuple[str, Correlations, int]], title: str) -> 
     columns = ["metric", "Spearman [95 % CI]", "p", "Pearson [95 % CI]", "p", "n"]
     columns += ["unscored"] if missing else []
     table = plain_table(*columns, right=range(1, len(columns)), title=title)
-    for name, found, unscored in rows:
+    for name, correlations, unscored in rows:
         cells = [
-            _estimate(found.spearman),
-            p_value(found.spearman.p),
-            _estimate(found.pearson),
-            p_value(found.pearson.p),
-            f"{found.n:,}",
+            correlation(correlations.spearman),
+            p_value(correlations.spearman.p),
+            correlation(correlations.pearson),
+            p_value(correlations.pearson.p),
+            f"{correlations.n:,}",
         ]
         table.add_row(wrapping(name), *cells, *([f"{unscored:,}"] if missing else []))
     return table
-
-
-def _estimate(found: Estimate) -> str:
-    return f"{number(found.value)} {interval(found.low, found.high, 2)}".rstrip()
 
 
 def annotator_facts(humans: HumanAgreement) -> str:
@@ -64,9 +62,9 @@ def annotator_facts(humans: HumanAgreement) -> str:
     return ", ".join([*facts, *agreement_facts(humans.kappa, humans.alpha, humans.left_out)])
 
 
-def annotator_table(found: MetaEvaluation) -> Table | None:
+def annotator_table(evaluation: MetaEvaluation) -> Table | None:
     """Return the highest and lowest correlation with a single annotator, as in many papers."""
-    humans = found.humans
+    humans = evaluation.humans
     if humans is None or not humans.identified:
         return None
     table = plain_table(
@@ -78,7 +76,7 @@ def annotator_table(found: MetaEvaluation) -> Table | None:
         right=[1, 2, 3, 4],
         title="Agreement with single annotators",
     )
-    for result in found.results:
+    for result in evaluation.results:
         if result.annotators:
             table.add_row(wrapping(result.metric), *_extremes(result.annotators))
     if humans.pairwise:
@@ -93,9 +91,9 @@ def _extremes(row: dict[str, dict[str, float]]) -> list[str]:
     return [number(row.get(s, {}).get(side)) for s in SHOWN for side in ("max", "min")]
 
 
-def accuracy_table(found: MetaEvaluation) -> Table | None:
+def accuracy_table(evaluation: MetaEvaluation) -> Table | None:
     """Return the share of pairs of replies to one context that a metric orders as people do."""
-    rows = [(r.metric, r.accuracy) for r in found.results if r.accuracy is not None]
+    rows = [(r.metric, r.accuracy) for r in evaluation.results if r.accuracy is not None]
     if not rows:
         return None
     table = plain_table(
@@ -118,9 +116,9 @@ def accuracy_table(found: MetaEvaluation) -> Table | None:
     return table
 
 
-def auc_table(found: MetaEvaluation) -> Table | None:
+def auc_table(evaluation: MetaEvaluation) -> Table | None:
     """Return how well each metric separates two kinds of replies, if ratings are binary."""
-    rows = [r for r in found.results if r.auc is not None]
+    rows = [r for r in evaluation.results if r.auc is not None]
     if not rows:
         return None
     ranked = any(r.recall_at_1 is not None for r in rows)
@@ -133,13 +131,13 @@ def auc_table(found: MetaEvaluation) -> Table | None:
     return table
 
 
-def difference_table(found: MetaEvaluation) -> Table | None:
+def difference_table(evaluation: MetaEvaluation) -> Table | None:
     """Return tests whether the best metric is better than each of the others."""
-    if not found.differences:
+    if not evaluation.differences:
         return None
-    statistic = found.differences[0].statistic
-    known = {r.metric: getattr(r.correlations, statistic).value for r in found.results}
-    best = max(known, key=lambda name: -2.0 if known[name] is None else known[name])
+    statistic = evaluation.differences[0].statistic
+    values = {r.metric: getattr(r.correlations, statistic).value for r in evaluation.results}
+    best = max(values, key=lambda name: -2.0 if values[name] is None else values[name])
     table = plain_table(
         "better",
         "than",
@@ -150,7 +148,7 @@ def difference_table(found: MetaEvaluation) -> Table | None:
         right=[2, 3, 4, 5],
         title=f"Is the best metric better than the others? ({statistic})",
     )
-    for row in found.differences:
+    for row in evaluation.differences:
         if best in (row.better, row.worse):
             table.add_row(
                 wrapping(row.better),
@@ -163,13 +161,13 @@ def difference_table(found: MetaEvaluation) -> Table | None:
     return table
 
 
-def coverage_tables(found: MetaEvaluation, right: Sequence[str] = ()) -> Iterator[Table]:
+def coverage_tables(evaluation: MetaEvaluation, right: Sequence[str] = ()) -> Iterator[Table]:
     """Yield correlations by how well an evaluator's pool covers the contexts."""
     kinds = {
         "nearest": "by similarity of the nearest utterances",
         "agreement": "by agreement among the retrieved replies",
     }
-    for kind in dict.fromkeys(third.by for third in found.by_coverage):
+    for kind in dict.fromkeys(third.by for third in evaluation.by_coverage):
         table = plain_table(
             "metric",
             "coverage third",
@@ -181,14 +179,14 @@ def coverage_tables(found: MetaEvaluation, right: Sequence[str] = ()) -> Iterato
             right=range(2, 7),
             title=f"{_subject(right)} {kinds.get(kind, kind)}",
         )
-        for third in found.by_coverage:
+        for third in evaluation.by_coverage:
             if third.by == kind:
                 table.add_row(
                     wrapping(third.metric) if third.third == THIRDS[0] else "",
                     third.third,
                     number(third.low, 3),
                     number(third.high, 3),
-                    _estimate(third.correlations.spearman),
+                    correlation(third.correlations.spearman),
                     number(third.correlations.pearson.value),
                     f"{third.correlations.n:,}",
                 )

@@ -17,7 +17,7 @@ MAX_ROWS = 30
 """Systems that are printed."""
 
 
-def systems_table(candidates: Sequence[Item], found: CandidateScores) -> Table:
+def systems_table(candidates: Sequence[Item], scores: CandidateScores) -> Table:
     """Return the mean winning rate of each system's candidates."""
     table = plain_table(
         "system",
@@ -30,17 +30,17 @@ def systems_table(candidates: Sequence[Item], found: CandidateScores) -> Table:
     )
     numbers: dict[str, list[int]] = {}
     for place, item in enumerate(candidates):
-        if found.component[place] >= 0:
+        if scores.component[place] >= 0:
             numbers.setdefault(item.system, []).append(place)
-    means = {system: float(found.rate[own].mean()) for system, own in numbers.items()}
+    means = {system: float(scores.rate[own].mean()) for system, own in numbers.items()}
     for system in sorted(means, key=lambda name: -means[name])[:MAX_ROWS]:
         own = np.array(numbers[system])
         table.add_row(
             system,
             f"{own.size:,}",
             number(means[system], 3),
-            number(float(found.error[own].mean()), 3),
-            f"{found.votes[own].mean():.1f}",
+            number(float(scores.error[own].mean()), 3),
+            f"{scores.votes[own].mean():.1f}",
         )
     return table
 

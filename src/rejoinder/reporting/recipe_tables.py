@@ -28,8 +28,8 @@ def collected_tables(title: str, results: Sequence[dict[str, Any]]) -> list[Tabl
         for result in rows:
             unscored = [f"{result.get('unscored') or 0:,}"] if missing else []
             cells = [_estimate(result, "spearman"), _estimate(result, "pearson")]
-            others = [number(result.get(key), 3) for key in more]
-            table.add_row(result["row"], *cells, f"{result.get('n') or 0:,}", *unscored, *others)
+            further = [number(result.get(key), 3) for key in more]
+            table.add_row(result["row"], *cells, f"{result.get('n') or 0:,}", *unscored, *further)
         tables.append(table)
     return tables
 

@@ -13,6 +13,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from rejoinder.meta_evaluation import correlate
 from rejoinder.meta_evaluation.ranking import PEOPLE, Ranking
 from rejoinder.metrics.evaluate import SystemScore
 from rejoinder.metrics.metric import Metric
@@ -49,10 +50,10 @@ class PlainTable(Table):
             yield from super().__rich_console__(console, options)
 
     def _crowded(self, console: Console, width: int) -> bool:
-        labels, *others = self.columns
-        if not others or not all(column.no_wrap for column in others):
+        labels, *value_columns = self.columns
+        if not value_columns or not all(column.no_wrap for column in value_columns):
             return False
-        numbers = [max(cell_len(str(c)) for c in (x.header, *x.cells)) for x in others]
+        numbers = [max(cell_len(str(c)) for c in (x.header, *x.cells)) for x in value_columns]
         room = width - 2 - sum(n + 2 for n in numbers)
         if not 0 < room < NARROW:
             return room <= 0
@@ -62,11 +63,11 @@ class PlainTable(Table):
         return max(words, default=0) > room or max(lines, default=0) > MAX_LINES
 
     def _stacked(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        labels, *others = self.columns
+        labels, *value_columns = self.columns
         numbers = Table(box=self.box, pad_edge=False, collapse_padding=True)
-        for column in others:
+        for column in value_columns:
             numbers.add_column(column.header, justify="right", no_wrap=True)
-        for row in zip(*(column.cells for column in others), strict=True):
+        for row in zip(*(column.cells for column in value_columns), strict=True):
             numbers.add_row(*row)
         lines = console.render_lines(numbers, options, pad=False)
         free = options.max_width - Segment.get_line_length(lines[0])
@@ -125,6 +126,11 @@ def estimate(value: Estimate | None) -> str:
     if value is None:
         return "–"
     return f"{number(value.value)} {interval(value.low, value.high)}".rstrip()
+
+
+def correlation(estimate: correlate.Estimate) -> str:
+    """Return a correlation with its interval."""
+    return f"{number(estimate.value)} {interval(estimate.low, estimate.high, 2)}".rstrip()
 
 
 def p_value(p: float | None) -> str:

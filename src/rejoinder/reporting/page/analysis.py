@@ -193,16 +193,16 @@ def agreement_with_people(data: ReportData, settings: MetaSettings) -> Agreement
         why = "No item has ratings, so the agreement of the metrics with people is unknown."
         return Agreement(None, None, joined, 0, why)
     sample = _sample(joined, rated, settings.seed) if rated.size > MAX_RATED else joined
-    found: dict[str, MetaEvaluation | None] = {}
+    by_level: dict[str, MetaEvaluation | None] = {}
     missing: str | None = None
     for level in ("item", "system"):
         try:
-            found[level] = evaluate_metrics(sample, level, settings, differences=False)
+            by_level[level] = evaluate_metrics(sample, level, settings, differences=False)
         except DataError as error:
-            found[level] = None
+            by_level[level] = None
             if level == "item":
                 missing = f"The metrics can't be compared with people: {error}."
-    return Agreement(found["item"], found["system"], sample, int(rated.size), missing)
+    return Agreement(by_level["item"], by_level["system"], sample, int(rated.size), missing)
 
 
 def _sample(joined: Joined, rated: NDArray[np.intp], seed: int) -> Joined:
@@ -230,10 +230,10 @@ def _sample(joined: Joined, rated: NDArray[np.intp], seed: int) -> Joined:
 
 def _coverage(data: ReportData, evaluator: EvaluatorInfo | None) -> CoverageSummary | None:
     """Return the coverage in the scores; it is the same for all metrics of one evaluator."""
-    found = next(iter(data.joined.coverage.values()), None)
-    if found is None:
+    arrays = next(iter(data.joined.coverage.values()), None)
+    if arrays is None:
         return None
     nothing = np.zeros(0)
     tally = CoverageTally(evaluator.usual if evaluator else {})
-    tally.add(Coverage(found.get("nearest", nothing), found.get("agreement", nothing)))
+    tally.add(Coverage(arrays.get("nearest", nothing), arrays.get("agreement", nothing)))
     return tally.summary()

@@ -28,7 +28,7 @@ from rejoinder.reporting.page.verdict import (
     metric,
     metric_against_people,
     other_metrics_against_people,
-    others,
+    other_metrics_on_the_best,
     plain,
 )
 from rejoinder.reporting.plots.scales import shown
@@ -93,7 +93,7 @@ def build(analysis: Analysis, provenance: Provenance) -> dict[str, Any]:
 
 def browser_variables(items: BrowserData, max_items: int) -> dict[str, Any]:
     """Return the variables of the table of items."""
-    return {"browse": items, "payload": items.payload.decode(), "asked": max_items}
+    return {"browse": items, "payload": items.payload.decode(), "max_items": max_items}
 
 
 def _lead(analysis: Analysis) -> list[Phrase]:
@@ -115,9 +115,9 @@ def _lead(analysis: Analysis) -> list[Phrase]:
     if headline is people:
         sentences.append(metric_against_people(headline, analysis.orders[0]))
         sentences.append(other_metrics_against_people(headline, analysis.orders[1:]))
-        sentences.append(others(headline, analysis.orders))
+        sentences.append(other_metrics_on_the_best(headline, analysis.orders))
     else:
-        sentences.append(others(headline, analysis.orders[1:]))
+        sentences.append(other_metrics_on_the_best(headline, analysis.orders[1:]))
         if people is not None and len(people.systems) > 1:
             sentences.append(answer(people))
     sentences.append(_correlation(analysis))
@@ -132,11 +132,11 @@ def _lead(analysis: Analysis) -> list[Phrase]:
 
 def _correlation(analysis: Analysis) -> Phrase:
     """State the correlation of the ranking metric with people."""
-    found = analysis.agreement
-    if found.items is None:
-        return [("", found.missing or "")]
+    agreement = analysis.agreement
+    if agreement.items is None:
+        return [("", agreement.missing or "")]
     name = analysis.data.metric
-    result = next((r for r in found.items.results if r.metric == name), None)
+    result = next((r for r in agreement.items.results if r.metric == name), None)
     estimate = None if result is None else result.correlations.spearman
     if result is None or estimate is None or estimate.value is None:
         return []
@@ -176,26 +176,26 @@ def _sets(analysis: Analysis) -> dict[str, Any] | None:
 
 
 def _agreement(analysis: Analysis) -> dict[str, Any]:
-    found = analysis.agreement
-    if found.items is None:
-        return {"missing": found.missing}
-    names = _in_order(found, analysis.data.metrics)
+    agreement = analysis.agreement
+    if agreement.items is None:
+        return {"missing": agreement.missing}
+    names = _in_order(agreement, analysis.data.metrics)
     plotted = names[: parts.MAX_PLOTS]
-    results = sorted(found.items.results, key=lambda r: names.index(r.metric))
+    results = sorted(agreement.items.results, key=lambda r: names.index(r.metric))
     figures, table = parts.system_plots(analysis, plotted)
     without = parts.correlation_table(results, lambda r: r.without_human)
     by_system = sorted(
-        found.systems.results if found.systems else [],
+        agreement.systems.results if agreement.systems else [],
         key=lambda r: names.index(r.metric) if r.metric in names else len(names),
     )
     return {
         "missing": None,
-        "sampled": len(found.joined.items),
-        "rated": found.rated,
+        "sampled": len(agreement.joined.items),
+        "rated": agreement.rated,
         "table": parts.correlation_table(results, lambda r: r.correlations),
         "without_human": without if without.rows else None,
         "human_system": analysis.settings.human_system,
-        "annotators": parts.annotators(found.items),
+        "annotators": parts.annotators(agreement.items),
         "scatters": parts.scatters(analysis, plotted),
         "system_figures": figures,
         "system_table": table,
@@ -204,17 +204,17 @@ def _agreement(analysis: Analysis) -> dict[str, Any]:
         else None,
         "not_plotted": len(names) - len(plotted),
         "undefined": [(r.metric, r.undefined) for r in results if r.undefined],
-        "thirds": _thirds(found),
+        "thirds": _thirds(agreement),
     }
 
 
-def _in_order(found: Agreement, order: Sequence[str]) -> list[str]:
-    known = {r.metric for r in found.items.results} if found.items else set()
-    return [name for name in order if name in known]
+def _in_order(agreement: Agreement, order: Sequence[str]) -> list[str]:
+    metrics = {r.metric for r in agreement.items.results} if agreement.items else set()
+    return [name for name in order if name in metrics]
 
 
-def _thirds(found: Agreement) -> list[list[str]]:
-    thirds = found.items.by_coverage if found.items else []
+def _thirds(agreement: Agreement) -> list[list[str]]:
+    thirds = agreement.items.by_coverage if agreement.items else []
     return [
         [
             t.metric,

@@ -32,7 +32,7 @@ def references(items: Sequence[Item]) -> References:
     seen: set[tuple[str, str, float | None, float | None]] = set()
     weights: list[float] = []
     scores: list[float] = []
-    given = 0
+    with_items = 0
     for item in items:
         for reference in item.references:
             key = item.group, reference.text, reference.weight, reference.score
@@ -40,15 +40,15 @@ def references(items: Sequence[Item]) -> References:
                 continue
             seen.add(key)
             if reference.source != RETRIEVED:
-                given += 1
+                with_items += 1
                 continue
             if reference.weight is not None:
                 weights.append(reference.weight)
             if reference.score is not None:
                 scores.append(reference.score)
-    retrieved = len(seen) - given
+    retrieved = len(seen) - with_items
     contexts = len({item.group for item in items})
-    kinds = f"{given:,} came with the items, {retrieved:,} were retrieved"
+    kinds = f"{with_items:,} came with the items, {retrieved:,} were retrieved"
     if not retrieved:
         kinds = "all came with the items, none was retrieved"
     counts = f"{len(seen):,} references of {contexts:,} contexts: {kinds}."

@@ -33,7 +33,7 @@ def render(
 ) -> bytes:
     """Return the page with as many of the items as it has room for."""
     context = build(analysis, provenance)
-    nothing = {"browse": None, "payload": "null", "asked": max_items}
+    nothing = {"browse": None, "payload": "null", "max_items": max_items}
     bare = len(_fill(context | nothing).encode())
     room = MAX_BYTES - SPARE - bare
     if room < MIN_ITEM_BYTES:

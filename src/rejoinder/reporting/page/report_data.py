@@ -10,7 +10,8 @@ from functools import cached_property
 from rejoinder.errors import DataError, UsageError
 from rejoinder.items import Item, Score
 from rejoinder.meta_evaluation.join import Joined, join
-from rejoinder.spec import did_you_mean, parse
+from rejoinder.meta_evaluation.ranking import find_label
+from rejoinder.spec import did_you_mean
 
 PREFERRED = ("rejoinder", "ruber")
 """Metrics that rank the systems unless another one is chosen: they need no references."""
@@ -18,7 +19,7 @@ PREFERRED = ("rejoinder", "ruber")
 
 @dataclass
 class ScoreNotes:
-    """What a scores file contains besides values."""
+    """The signatures and the reasons for unscored items in a scores file."""
 
     signatures: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -27,7 +28,7 @@ class ScoreNotes:
     """By metric and reason, number of contexts and systems that could not be scored."""
 
     def watch(self, scores: Iterable[tuple[int, Score]]) -> Iterator[tuple[int, Score]]:
-        """Pass scores through and collect what :func:`join` does not keep."""
+        """Yield the scores and collect their signatures and reasons, which ``join`` drops."""
         for line, score in scores:
             self.signatures.setdefault(score.metric, score.signature)
             if score.value is None:
@@ -61,8 +62,8 @@ class ReportData:
     @property
     def metrics(self) -> list[str]:
         """Metrics of single replies, the ranking one first."""
-        others = [name for name in self.joined.order if name in self.joined.item_scores]
-        return [self.metric, *(name for name in others if name != self.metric)]
+        names = [name for name in self.joined.order if name in self.joined.item_scores]
+        return [self.metric, *(name for name in names if name != self.metric)]
 
     @property
     def set_metrics(self) -> list[str]:
@@ -107,16 +108,8 @@ def _ranking_metric(available: Sequence[str], wanted: str | None) -> str:
                 if name.partition("(")[0] == preferred:
                     return name
         return available[-1]
-    same = [name for name in available if name == wanted or _spec(name) == _spec(wanted)]
-    if not same:
+    label = find_label(available, wanted)
+    if label is None:
         hint = did_you_mean(wanted, available)
         raise UsageError(f"--metric: the scores have no '{wanted}': {hint}")
-    return same[0]
-
-
-def _spec(label: str) -> str:
-    """Return a spec in its canonical spelling; a label that is no spec stays as it is."""
-    try:
-        return str(parse(label))
-    except UsageError:
-        return label
+    return label

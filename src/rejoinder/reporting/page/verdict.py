@@ -32,7 +32,7 @@ def metric(name: str) -> tuple[str, str]:
     return "metric", name
 
 
-def listed(names: Sequence[str], of: Callable[[str], tuple[str, str]] = system) -> Phrase:
+def join_names(names: Sequence[str], of: Callable[[str], tuple[str, str]] = system) -> Phrase:
     """Return "a", "a and b", "a, b and c", or the first few and how many more."""
     more = len(names) - MAX_NAMED
     if more > 1:
@@ -81,7 +81,7 @@ def _differences(ranking: Ranking) -> Phrase:
     if not significant and len(names) > MAX_NAMED:
         return [("", f"no two of the {len(names)} systems can be told apart")]
     if not significant:
-        return [*listed(names), ("", " can’t be told apart")]
+        return [*join_names(names), ("", " can’t be told apart")]
     tiers = _tiers(ranking)
     if tiers is not None:
         return _by_tiers(tiers)
@@ -125,9 +125,13 @@ def _by_tiers(tiers: Sequence[list[str]]) -> Phrase:
     phrase: Phrase = []
     if all(len(tier) == 1 for tier in tiers) and len(tiers) > 3:
         names = [tier[0] for tier in tiers]
-        return [("", "from best to worst: "), *listed(names), ("", "; each differs from the next")]
+        return [
+            ("", "from best to worst: "),
+            *join_names(names),
+            ("", "; each differs from the next"),
+        ]
     for number, tier in enumerate(tiers):
-        phrase += listed(tier)
+        phrase += join_names(tier)
         tied, last = len(tier) > 1, number == len(tiers) - 1
         if tied:
             phrase.append(("", ", which can’t be told apart"))
@@ -149,7 +153,7 @@ def _by_ends(ranking: Ranking, significant: Sequence[SystemPair]) -> Phrase:
     trailers = [name for name, letters in rows if worst in letters]
     beaten = sum(pair.better == leaders[0] for pair in significant)
     beating = sum(pair.worse == trailers[-1] for pair in significant)
-    phrase = listed(leaders)
+    phrase = join_names(leaders)
     if len(leaders) > 1:
         phrase.append(("", " lead and can’t be told apart"))
     else:
@@ -160,7 +164,7 @@ def _by_ends(ranking: Ranking, significant: Sequence[SystemPair]) -> Phrase:
     return phrase
 
 
-def others(chosen: SystemOrder, rest: Sequence[SystemOrder]) -> Phrase:
+def other_metrics_on_the_best(chosen: SystemOrder, rest: Sequence[SystemOrder]) -> Phrase:
     """Say whether the other metrics rank the same system first, if they rank all systems."""
     if len(chosen.systems) < 2:
         return []
@@ -177,7 +181,7 @@ def others(chosen: SystemOrder, rest: Sequence[SystemOrder]) -> Phrase:
     phrase: Phrase = []
     for number, (first, names) in enumerate(firsts.items()):
         phrase.append(("", "; " if number else "However, "))
-        phrase += [*listed(names, of=metric), ("", " ranks " if len(names) == 1 else " rank ")]
+        phrase += [*join_names(names, of=metric), ("", " ranks " if len(names) == 1 else " rank ")]
         phrase += [system(first), ("", " first")]
     return [*phrase, ("", ".")]
 
@@ -198,23 +202,23 @@ class Contrast:
 
 def contrast(people: Ranking, other: Ranking) -> Contrast:
     """Compare the significant differences of a metric with those of people, pair by pair."""
-    found = Contrast()
+    result = Contrast()
     of_people = {frozenset((pair.better, pair.worse)): pair for pair in _significant(people)}
     of_metric = {frozenset((pair.better, pair.worse)): pair for pair in _significant(other)}
     tested = {frozenset((pair.better, pair.worse)) for pair in other.pairs}
     for names, pair in of_people.items():
         same = of_metric.get(names)
         if same is None and names in tested:
-            found.undecided.append(pair)
+            result.undecided.append(pair)
         elif same is not None:
-            (found.agree if same.better == pair.better else found.contradict).append(pair)
+            (result.agree if same.better == pair.better else result.contradict).append(pair)
     tested_by_people = {frozenset((pair.better, pair.worse)) for pair in people.pairs}
-    found.beyond.extend(
+    result.beyond.extend(
         pair
         for names, pair in of_metric.items()
         if names not in of_people and names in tested_by_people
     )
-    return found
+    return result
 
 
 def metric_against_people(people: SystemOrder, order: SystemOrder) -> Phrase:
@@ -222,32 +226,32 @@ def metric_against_people(people: SystemOrder, order: SystemOrder) -> Phrase:
     what they can."""
     if people.ranking is None or order.ranking is None:
         return []
-    found = contrast(people.ranking, order.ranking)
+    pairs = contrast(people.ranking, order.ranking)
     name = metric(order.name)
-    if found.contradict:
+    if pairs.contradict:
         return [
             name,
             ("", " contradicts people: it ranks "),
-            *_pairs(found.contradict, " below "),
+            *_pairs(pairs.contradict, " below "),
             ("", ", significantly."),
         ]
-    if found.undecided:
-        agreed = f" It tells {len(found.agree)} other pairs apart as people do." * (
-            len(found.agree) > 1
+    if pairs.undecided:
+        agreed = f" It tells {len(pairs.agree)} other pairs apart as people do." * (
+            len(pairs.agree) > 1
         )
         return [
             name,
             ("", " can’t tell what people can: "),
-            *_pairs(found.undecided, " is better than "),
+            *_pairs(pairs.undecided, " is better than "),
             ("", f".{agreed}"),
         ]
-    if found.agree:
+    if pairs.agree:
         return [name, ("", " tells the same systems apart, in the same order.")]
-    if found.beyond:
+    if pairs.beyond:
         return [
             name,
             ("", " sees differences that people do not: "),
-            *_pairs(found.beyond, " above "),
+            *_pairs(pairs.beyond, " above "),
             ("", "."),
         ]
     return []
@@ -271,17 +275,17 @@ def other_metrics_against_people(people: SystemOrder, rest: Sequence[SystemOrder
     for order in rest:
         if order.ranking is None:
             continue
-        found = contrast(people.ranking, order.ranking)
-        if found.contradict:
+        pairs = contrast(people.ranking, order.ranking)
+        if pairs.contradict:
             contradicting.append(order.name)
-        elif found.undecided:
+        elif pairs.undecided:
             undecided.append(order.name)
     phrase: Phrase = []
     if contradicting:
         verb = " contradicts" if len(contradicting) == 1 else " contradict"
-        phrase += [*listed(contradicting, of=metric), ("", f"{verb} people on some pair")]
+        phrase += [*join_names(contradicting, of=metric), ("", f"{verb} people on some pair")]
     if undecided:
         verb = " misses" if len(undecided) == 1 else " miss"
         phrase += [("", "; ")] if phrase else []
-        phrase += [*listed(undecided, of=metric), ("", f"{verb} differences that people see")]
+        phrase += [*join_names(undecided, of=metric), ("", f"{verb} differences that people see")]
     return [*phrase, ("", ".")] if phrase else []

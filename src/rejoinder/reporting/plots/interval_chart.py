@@ -43,10 +43,10 @@ def ranking_svg(ranking: Ranking) -> str:
     return interval_svg(title, f"{ranking.by or 'value'}, 95 % interval", rows)
 
 
-def correlations_svg(found: MetaEvaluation, statistic: Statistic = "spearman") -> str:
+def correlations_svg(evaluation: MetaEvaluation, statistic: Statistic = "spearman") -> str:
     """Return the correlation of each metric with people as an SVG file."""
     rows = []
-    for result in found.results:
+    for result in evaluation.results:
         estimate = getattr(result.correlations, statistic)
         if estimate.value is not None:
             rows.append(IntervalRow(result.metric, estimate.value, estimate.low, estimate.high))
@@ -58,15 +58,15 @@ def interval_svg(
     title: str, x_name: str, rows: Sequence[IntervalRow], origin: float | None = None
 ) -> str:
     """Return rows of values with intervals as an SVG file; the axis contains the ``origin``."""
-    known = [row for row in rows if math.isfinite(row.value)]
-    some = known[:MAX_ROWS]
+    finite = [row for row in rows if math.isfinite(row.value)]
+    some = finite[:MAX_ROWS]
     ends = [v for row in some for v in (row.value, row.low, row.high) if v is not None]
     scale = Scale.over([*ends, *([] if origin is None else [origin])], 6)
     longest = max((len(_label(row.label)) for row in some), default=0)
     left = 24 + LETTER * longest
     sentences = [f"{x_name}."]
     sentences += [f"{row.label}: {shown(row.value)}." for row in some]
-    more = len(known) - len(some)
+    more = len(finite) - len(some)
     sentences += [f"{more:,} more are not shown."] if more else []
     height = TOP + ROW * len(some) + BOTTOM + (ROW if more else 0)
     marks = [*_axis(title, x_name, scale, left, len(some)), *_rows(some, scale, left)]

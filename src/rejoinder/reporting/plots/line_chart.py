@@ -35,7 +35,7 @@ class LineChart:
     y_name: str
     lines: Sequence[Line]
     band: str = ""
-    """What the bands show."""
+    """Description of the bands."""
     percent: bool = False
     """Whether the x axis shows shares."""
 
@@ -43,12 +43,12 @@ class LineChart:
 def line_chart_svg(chart: LineChart) -> str:
     """Return the chart as the text of an SVG file."""
     points = [line.points() for line in chart.lines]
-    known = [point for line in points for point in line if point is not None]
-    counted = all(float(p.x).is_integer() for p in known)
+    defined = [point for line in points for point in line if point is not None]
+    counted = all(float(p.x).is_integer() for p in defined)
     description = _description(chart, points)
     frame = Frame(
-        Scale.around([p.x for p in known], finest=1.0 if counted else 0.0),
-        Scale.around(height for p in known for height in (p.low, p.y, p.high)),
+        Scale.around([p.x for p in defined], finest=1.0 if counted else 0.0),
+        Scale.around(height for p in defined for height in (p.low, p.y, p.high)),
         chart.x_name,
         chart.y_name,
         description,
@@ -96,11 +96,11 @@ def _description(chart: LineChart, points: Sequence[Sequence[Point | None]]) -> 
     """Return both ends of each line in words."""
     sentences = [f"{chart.y_name}, over {chart.x_name}."]
     for line, places in zip(chart.lines, points, strict=True):
-        known = [point for point in places if point is not None]
-        if not known:
+        defined = [point for point in places if point is not None]
+        if not defined:
             sentences.append(f"{line.label}: no values.")
             continue
-        ends = [known[0], *known[1:][-1:]]
+        ends = [defined[0], *defined[1:][-1:]]
         values = (
             f"{number(p.y, 3)} at {f'{p.x:.0%}' if chart.percent else f'{p.x:,g}'}" for p in ends
         )

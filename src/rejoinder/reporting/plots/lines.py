@@ -55,17 +55,17 @@ def draw_line(frame: Frame, style: int, points: Sequence[Point | None]) -> Itera
     """Yield the marks of a line: for each run of points without a gap band, line and dots."""
     kind = f"c{style % STYLES}"
     for defined, run in groupby(points, key=lambda point: point is not None):
-        known = [point for point in run if point is not None]
+        segment = [point for point in run if point is not None]
         if not defined:
             continue
-        upper = [(p.x, p.high) for p in known]
-        lower = [(p.x, p.low) for p in reversed(known)]
-        if any(p.low != p.high for p in known):
+        upper = [(p.x, p.high) for p in segment]
+        lower = [(p.x, p.low) for p in reversed(segment)]
+        if any(p.low != p.high for p in segment):
             yield tag("polygon", class_=f"band {kind}", points=_places(frame, upper + lower))
         yield tag(
-            "polyline", class_=f"line {kind}", points=_places(frame, [(p.x, p.y) for p in known])
+            "polyline", class_=f"line {kind}", points=_places(frame, [(p.x, p.y) for p in segment])
         )
-        for p in known:
+        for p in segment:
             x, y = frame.at(p.x, p.y)
             yield tag("circle", class_=f"dot {kind}", cx=x, cy=y, r=2)
 

@@ -106,8 +106,8 @@ class Scale:
 
 def _range(values: Iterable[float]) -> tuple[float, float]:
     """Return the lowest and the highest value, with room around a single value."""
-    known = [min(max(v, -LARGEST), LARGEST) for v in values if math.isfinite(v)] or [0.0, 1.0]
-    low, high = min(known), max(known)
+    finite = [min(max(v, -LARGEST), LARGEST) for v in values if math.isfinite(v)] or [0.0, 1.0]
+    low, high = min(finite), max(finite)
     largest = max(abs(low), abs(high))
     if high - low <= max(1e-9 * largest, SMALLEST):
         room = largest / 2 if largest > SMALLEST else 0.5

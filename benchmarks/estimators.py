@@ -38,7 +38,7 @@ from rejoinder.kernels.reference_similarity import FEATURES
 from rejoinder.meta_evaluation.roc import auc
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.metric import ItemMetric, make_metric
-from rejoinder.metrics.regression import shared, svr
+from rejoinder.metrics.regression import shared_regression, svr
 from rejoinder.pairwise.simulate import LONGEST, SHORTEST, WORDS, Replies
 from table import show
 
@@ -191,15 +191,15 @@ def separate() -> None:
     print(f" ({low:.3f} to {high:.3f}, contexts resampled 200 times)")
 
 
-class Blind(shared.Shared):
+class Blind(shared_regression.SharedRegression):
     """The shared regression without similarities to wrong references."""
 
-    def answers(self) -> tuple[np.ndarray, np.ndarray]:
-        for rows in [*self._rows, *self._asked]:
+    def predictions(self) -> tuple[np.ndarray, np.ndarray]:
+        for rows in [*self._rows, *self._queries]:
             near = rows[:, :-1].reshape(len(rows), -1, 2, FEATURES // 2)
             near[:, :, 1] = np.nan
             rows[:, :-1], rows[:, -1] = near.reshape(len(rows), -1), 0.0
-        return super().answers()
+        return super().predictions()
 
 
 def _weighted_auc(values: np.ndarray, good: np.ndarray, wrong: np.ndarray, times: np.ndarray):
@@ -373,7 +373,7 @@ def _records() -> Iterator[tuple[list[str], list[str], list[str]]]:
 
 
 def _score(metric: ItemMetric, items: list[Item], blind: bool = False) -> np.ndarray:
-    svr.Shared = Blind if blind else shared.Shared
+    svr.SharedRegression = Blind if blind else shared_regression.SharedRegression
     return np.concatenate([scored.values for _, [scored] in evaluate(items, [metric])])
 
 

@@ -81,8 +81,8 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def _mean(values: Iterable[float]) -> float | None:
-    listed = list(values)
-    return math.fsum(listed) / len(listed) if listed else None
+    numbers = list(values)
+    return math.fsum(numbers) / len(numbers) if numbers else None
 
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -67,6 +67,7 @@ class Registry(Generic[T]):
 _OVERLAP = "rejoinder.metrics.overlap"
 _DIVERSITY = "rejoinder.metrics.diversity"
 _EMBEDDING = "rejoinder.metrics.embedding"
+_EVALUATOR = "rejoinder.metrics.evaluator"
 _REGRESSION = "rejoinder.metrics.regression"
 
 METRICS: Registry[Any] = Registry(
@@ -74,7 +75,7 @@ METRICS: Registry[Any] = Registry(
     group="rejoinder.metrics",
     builtin={
         "bleu": f"{_OVERLAP}.bleu:Bleu",
-        "delta-bleu": "rejoinder.metrics.overlap.delta_bleu:DeltaBleu",
+        "delta-bleu": f"{_OVERLAP}.delta_bleu:DeltaBleu",
         "rouge-l": f"{_OVERLAP}.rouge_l:RougeL",
         "meteor": f"{_OVERLAP}.meteor:Meteor",
         "chrf": f"{_OVERLAP}.chrf:Chrf",
@@ -90,14 +91,14 @@ METRICS: Registry[Any] = Registry(
         "vector-pool": f"{_EMBEDDING}.pool:VectorPool",
         "sentence-cosine": f"{_EMBEDDING}.sentence:SentenceCosine",
         "bertscore": f"{_EMBEDDING}.bertscore:BertScore",
-        "vbleu": "rejoinder.metrics.evaluator.vbleu:VBleu",
-        "vbertscore": "rejoinder.metrics.evaluator.vbertscore:VBertScore",
-        "vcosine": "rejoinder.metrics.evaluator.vcosine:VCosine",
-        "rating": "rejoinder.metrics.evaluator.rating:Rating",
-        "unreferenced": "rejoinder.metrics.evaluator.unreferenced:Unreferenced",
-        "expanded": "rejoinder.metrics.evaluator.expanded:Expanded",
-        "ruber": "rejoinder.metrics.evaluator.ruber:Ruber",
-        "rejoinder": "rejoinder.metrics.evaluator.rejoinder:Rejoinder",
+        "vbleu": f"{_EVALUATOR}.vbleu:VBleu",
+        "vbertscore": f"{_EVALUATOR}.vbertscore:VBertScore",
+        "vcosine": f"{_EVALUATOR}.vcosine:VCosine",
+        "rating": f"{_EVALUATOR}.rating:Rating",
+        "unreferenced": f"{_EVALUATOR}.unreferenced:Unreferenced",
+        "expanded": f"{_EVALUATOR}.expanded:Expanded",
+        "ruber": f"{_EVALUATOR}.ruber:Ruber",
+        "rejoinder": f"{_EVALUATOR}.rejoinder:Rejoinder",
         "am": f"{_REGRESSION}.am:Am",
         "ws": f"{_REGRESSION}.ws:Ws",
         "svr": f"{_REGRESSION}.svr:Svr",

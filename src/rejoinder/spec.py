@@ -186,8 +186,8 @@ def build(cls: type[T], name: str, params: Mapping[str, Any]) -> T:
 
     Besides values of specs, ``params`` may hold objects that print as specs, such as metrics.
     """
-    known, hints = parameters(cls), get_type_hints(cls)
-    values = converted(Spec(name, tuple(params.items())), {key: hints[key] for key in known})
+    allowed, hints = parameters(cls), get_type_hints(cls)
+    values = converted(Spec(name, tuple(params.items())), {key: hints[key] for key in allowed})
     try:
         return cls(**values)
     except ValueError as error:
@@ -195,7 +195,7 @@ def build(cls: type[T], name: str, params: Mapping[str, Any]) -> T:
     except TypeError:
         missing = [
             key
-            for key, f in known.items()
+            for key, f in allowed.items()
             if key not in values and f.default is MISSING and f.default_factory is MISSING
         ]
         if not missing:
@@ -266,12 +266,12 @@ def _describe(hint: Any) -> str:
 
 def explicit_parameters(value: Any) -> dict[str, Any]:
     """Return the parameters of an object that differ from their defaults."""
-    found = {}
+    explicit = {}
     for key, f in parameters(type(value)).items():
         current = getattr(value, key)
         if current is not None and (f.default is MISSING or _plain(current) != f.default):
-            found[key] = current
-    return found
+            explicit[key] = current
+    return explicit
 
 
 def _plain(value: Any) -> Any:

@@ -62,7 +62,7 @@ def test_vectors_of_the_index_are_taken_where_it_has_them(tmp_path: Path) -> Non
     asked = Item("1", "hm", context=item.context, references=[Reference("steep right")])
     both = evaluator.expansion([asked])
     vectors = {"up": (0, 1), "right": (1, 0), "steep": (0.6, 0.8), "left": (-1, 0)}
-    replies = np.array([vectors[each.text] for each in both.found[0] if each.row is not None])
+    replies = np.array([vectors[each.text] for each in both.retrieved[0] if each.row is not None])
     cosines = replies @ replies.T
     expected = cosines[np.triu_indices(len(replies), 1)].mean()
     assert both.coverage.agreement == pytest.approx([expected], abs=1e-6)

@@ -94,7 +94,7 @@ def test_blank_replies_are_counted() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"metrics": "bleu"}, "what is to be scored"),
+        ({"metrics": "bleu"}, "there is nothing to score"),
         ({"items": [], "replies": ["a"], "metrics": "bleu"}, "either items, or replies"),
         ({"replies": ["a"], "references": [["a"], ["b"]], "metrics": "bleu"}, "references"),
         ({"replies": ["a"], "references": [["a"]]}, "which metrics"),

@@ -1,1 +1,1 @@
-"""The command line: one file a verb. Heavy imports stand inside the verbs."""
+"""The command line: one module per verb. Heavy imports are inside the functions."""

@@ -100,7 +100,7 @@ def _typed(step: Step) -> Iterator[str]:
 
 
 def _tables(result: DemoResult) -> Iterator[Table]:
-    """Yield the ranking by each metric, and the agreement of metrics with people, if known."""
+    """Yield the rankings, and the agreement of metrics with people, if it was measured."""
     from rejoinder.reporting.tables import plain_table
     from rejoinder.verbs.demo import BLEU, METRICS
 

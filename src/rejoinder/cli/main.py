@@ -143,7 +143,7 @@ def run(arguments: list[str] | None = None) -> int:
         _drop_unwritten()
         return error.exit_code
     except ModuleNotFoundError as error:
-        # an extra that is not installed, where no better message was given
+        # an extra that is not installed, where the code raised no MissingExtra
         package = (error.name or "rejoinder").partition(".")[0]
         if package == "rejoinder":
             raise

@@ -172,28 +172,28 @@ def _print(result: MetaResult, human_system: str, *, drop_unreliable: bool) -> N
 
 def _print_annotators(result: MetaResult, *, drop_unreliable: bool) -> None:
     """Print the unreliable annotators, and what it changed to drop them."""
-    from rejoinder.meta_evaluation.join import listed
+    from rejoinder.meta_evaluation.join import abbreviated
     from rejoinder.reporting.annotator_tables import (
         agreement_line,
         annotators_table,
         before_after_table,
     )
 
-    found = result.annotators
-    if found is None:
+    filtered = result.annotators
+    if filtered is None:
         return
-    if found.unreliable or found.dropped:
-        show(annotators_table(found.before.agreement, found.unreliable, "rating"))
-    if result.before is not None and found.after is not None:
+    if filtered.unreliable or filtered.dropped:
+        show(annotators_table(filtered.before.agreement, filtered.unreliable, "rating"))
+    if result.before is not None and filtered.after is not None:
         show(before_after_table(result.before, result.results))
-        say(f"dropped: {listed(found.dropped)}")
-        for when, review in (("before", found.before), ("after", found.after)):
+        say(f"dropped: {abbreviated(filtered.dropped)}")
+        for when, review in (("before", filtered.before), ("after", filtered.after)):
             say(f"{when}: {agreement_line(review.agreement, review.ratings, 'rating')}")
-    elif found.unreliable:
-        count = len(found.unreliable)
+    elif filtered.unreliable:
+        count = len(filtered.unreliable)
         are = "1 annotator is" if count == 1 else f"{count:,} annotators are"
         say(f"{are} unreliable: --drop-unreliable leaves their ratings out")
-    if drop_unreliable and not found.before.names:
+    if drop_unreliable and not filtered.before.names:
         say("no rating names its annotator, so none can be dropped")
-    elif drop_unreliable and not found.unreliable:
+    elif drop_unreliable and not filtered.unreliable:
         say("no annotator is unreliable: --drop-unreliable drops none")

@@ -185,12 +185,12 @@ def load_plugins(files: list[str] | None) -> None:
 
 
 def svg_problems(svg: Path | None) -> list[str]:
-    """Return what is wrong with a picture on stdout, where the table goes."""
+    """Return a message if the picture would go to stdout, like the table."""
     return ["--svg - would mix the picture with the table: name a file"] if str(svg) == "-" else []
 
 
 def stdout_problems(json: bool, output: Path | None, what: str) -> list[str]:
-    """Return what is wrong with JSON on stdout, if ``what`` goes there, too."""
+    """Return a message if both JSON and ``what`` would go to stdout."""
     if json and (output is None or str(output) == "-"):
         return [f"--json prints a summary to stdout, where the {what} go: add -o FILE"]
     return []

@@ -260,7 +260,7 @@ def _print_annotators(result: PairsFitResult) -> None:
 
 
 def _print_fit(result: PairsFitResult, *, stderr: bool) -> None:
-    from rejoinder.meta_evaluation.join import listed
+    from rejoinder.meta_evaluation.join import abbreviated
     from rejoinder.reporting.pairs_tables import systems_table
 
     scores, items = result.scores, result.candidates
@@ -270,7 +270,7 @@ def _print_fit(result: PairsFitResult, *, stderr: bool) -> None:
     if scores.disconnected:
         say(
             f"{len(scores.disconnected):,} contexts fall into parts that no comparison connects;"
-            f" scores are comparable within a part only: {listed(scores.disconnected)}"
+            f" scores are comparable within a part only: {abbreviated(scores.disconnected)}"
         )
     if scores.prior_bounded and scores.method == "bradley-terry":
         say(

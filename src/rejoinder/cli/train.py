@@ -180,7 +180,7 @@ def dapt(
 ) -> None:
     """Adapt an encoder to the domain of your dialogues by masked language modelling.
 
-    The new encoder is a folder that can be used wherever a model is asked for. An interrupted run
+    The new encoder is a folder: metrics and retrievers take it as model=FOLDER. An interrupted run
     continues where it stopped.
     """
     from rejoinder.learn.processes import is_main_process

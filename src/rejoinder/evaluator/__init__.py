@@ -1,4 +1,4 @@
-"""Evaluators: what was learned from dialogue logs, in one folder.
+"""Evaluators: networks and retrieval pools that were fitted to dialogue logs, in one folder.
 
 A folder holds a pool of pairs, a rater, an unreferenced scorer, and a manifest.
 """

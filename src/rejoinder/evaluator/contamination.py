@@ -1,4 +1,4 @@
-"""Contamination: what of a test set an evaluator has seen while it was fitted.
+"""Contamination: which contexts and replies of a test set were in an evaluator's logs.
 
 If a test context is in the logs, its reply is compared with the very reply that people gave there,
 and the scorer may have memorised it: scores on such contexts do not generalise. Held-out
@@ -41,8 +41,8 @@ def find_contamination(
     """Look for the last turns of a test set in the pool and among held-out utterances."""
     from rejoinder.retrieve.leaks import match_texts
 
-    found = match_texts(pool, last_turns, also=held_out)
-    return Contamination(found.rows, found.texts)
+    matches = match_texts(pool, last_turns, also=held_out)
+    return Contamination(matches.rows, matches.texts)
 
 
 def find_copied_replies(
@@ -58,10 +58,10 @@ def find_copied_replies(
     texts = list(dict.fromkeys(replies))
     plain = normalise(texts)
     wanted = set(plain) - {""}
-    known = wanted.intersection(normalise(held_out))
+    copied = wanted.intersection(normalise(held_out))
     for batch in pool.batches([RESPONSE]):
-        known.update(wanted.intersection(normalise(batch.column(0).to_pylist())))
-    return {text for text, key in zip(texts, plain, strict=True) if key in known}
+        copied.update(wanted.intersection(normalise(batch.column(0).to_pylist())))
+    return {text for text, key in zip(texts, plain, strict=True) if key in copied}
 
 
 @dataclass(frozen=True)
@@ -123,16 +123,16 @@ class TestSet:
 
     @classmethod
     def of(cls, items: Iterable[Item]) -> TestSet:
-        found = cls()
+        test_set = cls()
         groups: set[int] = set()
         for item in items:
             if item.context and (group := hash((item.group, item.context[-1]))) not in groups:
                 groups.add(group)
-                found.turns[item.context[-1]] = found.turns.get(item.context[-1], 0) + 1
-            by_system = found.replies.setdefault(item.response, {})
+                test_set.turns[item.context[-1]] = test_set.turns.get(item.context[-1], 0) + 1
+            by_system = test_set.replies.setdefault(item.response, {})
             by_system[item.system] = by_system.get(item.system, 0) + 1
-        found.contexts = len(groups)
-        return found
+        test_set.contexts = len(groups)
+        return test_set
 
     def contamination(self, evaluator: Evaluator) -> Contamination:
         """Return which contexts the evaluator has seen; computed once per evaluator."""

@@ -42,8 +42,8 @@ class Coverage:
     def record(self, number: int) -> dict[str, float] | None:
         """Return the coverage of one item as it is written into a scores file."""
         values = {"nearest": self.nearest[number], "agreement": self.agreement[number]}
-        known = {key: round(float(v), DIGITS) for key, v in values.items() if np.isfinite(v)}
-        return known or None
+        finite = {key: round(float(v), DIGITS) for key, v in values.items() if np.isfinite(v)}
+        return finite or None
 
 
 @dataclass
@@ -55,9 +55,9 @@ class CoverageTally:
     _nearest: list[Floats] = field(default_factory=list)
     _agreement: list[Floats] = field(default_factory=list)
 
-    def add(self, found: Coverage) -> None:
-        self._nearest.append(found.nearest)
-        self._agreement.append(found.agreement)
+    def add(self, coverage: Coverage) -> None:
+        self._nearest.append(coverage.nearest)
+        self._agreement.append(coverage.agreement)
 
     def summary(self) -> CoverageSummary:
         nearest, agreement = _median(self._nearest), _median(self._agreement)
@@ -82,17 +82,17 @@ class CoverageSummary:
 
 def _median(pieces: Sequence[Floats]) -> float | None:
     values = np.concatenate(pieces) if pieces else np.zeros(0)
-    known = values[np.isfinite(values)]
-    return float(np.median(known)) if known.size else None
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if finite.size else None
 
 
 def quantiles(nearest: Floats) -> dict[str, float]:
     """Return the quantiles of held-out contexts for the manifest."""
-    known = nearest[np.isfinite(nearest)]
-    if not known.size:
+    finite = nearest[np.isfinite(nearest)]
+    if not finite.size:
         return {}
-    found = np.quantile(known, QUANTILES)
-    return {f"{q:g}": round(float(v), DIGITS) for q, v in zip(QUANTILES, found, strict=True)}
+    values = np.quantile(finite, QUANTILES)
+    return {f"{q:g}": round(float(v), DIGITS) for q, v in zip(QUANTILES, values, strict=True)}
 
 
 def nearest(hits: Hits) -> Floats:
@@ -103,24 +103,24 @@ def nearest(hits: Hits) -> Floats:
         return np.asarray(total / there.sum(axis=1))
 
 
-def agreements(evaluator: Evaluator, found: Sequence[Sequence[RetrievedReference]]) -> Floats:
+def agreements(evaluator: Evaluator, retrieved: Sequence[Sequence[RetrievedReference]]) -> Floats:
     """Return [items] the mean cosine of the retrieved replies; NaN for fewer than two."""
     texts: dict[str, int] = {}
     first_row: list[int] = []
-    for some in found:
+    for some in retrieved:
         for each in some:
             if each.row is not None and texts.setdefault(each.text, len(texts)) == len(first_row):
                 first_row.append(each.row)
-    values = np.full(len(found), np.nan)
+    values = np.full(len(retrieved), np.nan)
     vectors = reply_vectors(evaluator, list(texts), np.array(first_row, np.int64))
     if vectors is None:
         return values
-    known: dict[tuple[int, ...], float] = {}
-    for number, some in enumerate(found):
+    agreement_of: dict[tuple[int, ...], float] = {}
+    for number, some in enumerate(retrieved):
         which = tuple(texts[each.text] for each in some if each.row is not None)
-        if which not in known:
-            known[which] = _mean_cosine(vectors[list(which)])
-        values[number] = known[which]
+        if which not in agreement_of:
+            agreement_of[which] = _mean_cosine(vectors[list(which)])
+        values[number] = agreement_of[which]
     return values
 
 
@@ -146,6 +146,6 @@ def reply_vectors(
     stored = pool.folder / index_name(retriever) / f"{RESPONSE}.npy"
     if RESPONSE in retriever.keys and is_file(stored):
         shape = (pool.size, None)
-        found = read_array(stored, dtype=("float16", "float32"), shape=shape, mmap=True)
-        return np.array(found[rows], np.float32)
+        vectors = read_array(stored, dtype=("float16", "float32"), shape=shape, mmap=True)
+        return np.array(vectors[rows], np.float32)
     return None if evaluator.encode is None else evaluator.vectors(texts)

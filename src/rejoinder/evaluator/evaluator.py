@@ -45,7 +45,7 @@ MAX_HELD_OUT_BYTES = 2**30
 
 
 class Evaluator:
-    """What was learned from logs; open one with :func:`open_evaluator`."""
+    """The pool, rater and scorer of a folder; open one with :func:`open_evaluator`."""
 
     def __init__(self, path: Path, manifest: Manifest, digest: str) -> None:
         self.path, self.manifest, self.digest = path, manifest, digest
@@ -116,8 +116,10 @@ class Evaluator:
         """Held-out utterances, on which the evaluator was measured; empty if none are listed."""
         if HELD_OUT not in self.manifest.parts:
             return []
-        found: list[str] = read_json(inside(self.path, HELD_OUT), list[str], MAX_HELD_OUT_BYTES)
-        return found
+        utterances: list[str] = read_json(
+            inside(self.path, HELD_OUT), list[str], MAX_HELD_OUT_BYTES
+        )
+        return utterances
 
     def score(
         self, contexts: Sequence[Sequence[str]], replies: Sequence[str]
@@ -199,8 +201,8 @@ def open_evaluator(path: str | Path) -> Evaluator:
     """
     folder = Path(os.path.expanduser(path)).absolute()
     manifest, digest = read_manifest(folder)
-    if (found := _OPEN.get((folder, digest))) is not None:
-        return found
+    if (opened := _OPEN.get((folder, digest))) is not None:
+        return opened
     evaluator = Evaluator(folder, manifest, digest)
     evaluator.check()
     return _OPEN.setdefault((folder, digest), evaluator)

@@ -36,11 +36,11 @@ class Expansion:
         self,
         evaluator: Evaluator,
         items: Sequence[Item],
-        found: list[list[RetrievedReference]],
+        retrieved: list[list[RetrievedReference]],
         nearest: NDArray[np.float64],
     ) -> None:
         self.evaluator, self._items = evaluator, items
-        self.found, self._nearest = found, nearest
+        self.retrieved, self._nearest = retrieved, nearest
 
     @classmethod
     def of(
@@ -63,22 +63,22 @@ class Expansion:
             leaks, _ = find_leaks(pool, queries.last_turns)
         size = min(max(queries.rows_to_search(settings.k), NEAREST), pool.size)
         hits = pool.search(retriever, queries.queries, size, exclude=leaks, distinct=True)
-        found = ReferenceSelector(pool, hits, settings).select(items, queries.query_numbers)
+        retrieved = ReferenceSelector(pool, hits, settings).select(items, queries.query_numbers)
         near = nearest(hits)[np.asarray(queries.query_numbers, np.int64)]
         for number, item in enumerate(items):
             # without a context, references cannot be rated and say nothing about the reply
             if not any(turn.strip() for turn in item.context):
-                found[number], near[number] = [], np.nan
-            found[number] = [each for each in found[number] if each.text.strip()]
-        return cls(evaluator, items, found, near)
+                retrieved[number], near[number] = [], np.nan
+            retrieved[number] = [each for each in retrieved[number] if each.text.strip()]
+        return cls(evaluator, items, retrieved, near)
 
     @cached_property
     def items(self) -> list[Item]:
         """The items with their own references and the retrieved ones, the latter with ratings."""
-        references = rate_references(self.evaluator, self._items, self.found)
+        references = rate_references(self.evaluator, self._items, self.retrieved)
         return list(map(with_references, self._items, references))
 
     @cached_property
     def coverage(self) -> Coverage:
         """How well the pool covers the context of each item."""
-        return Coverage(self._nearest, agreements(self.evaluator, self.found))
+        return Coverage(self._nearest, agreements(self.evaluator, self.retrieved))

@@ -29,52 +29,59 @@ Question = tuple[Turns, str | None, Turns, str]
 
 
 def rate_references(
-    evaluator: Evaluator, items: Sequence[Item], found: Sequence[Sequence[RetrievedReference]]
+    evaluator: Evaluator, items: Sequence[Item], retrieved: Sequence[Sequence[RetrievedReference]]
 ) -> list[list[Reference]]:
     """Return the retrieved references of each item with their ratings.
 
     Equal questions are computed once: systems that are compared share contexts and references.
     """
-    answered = _answered_turns(evaluator, found)
-    asked = [
-        _questions(evaluator, item, some, answered) for item, some in zip(items, found, strict=True)
+    answered = _answered_turns(evaluator, retrieved)
+    questions_of_items = [
+        _questions(evaluator, item, some, answered)
+        for item, some in zip(items, retrieved, strict=True)
     ]
-    ratings = _ratings(evaluator, dict.fromkeys(chain.from_iterable(chain.from_iterable(asked))))
+    ratings = _ratings(
+        evaluator, dict.fromkeys(chain.from_iterable(chain.from_iterable(questions_of_items)))
+    )
     return [
         [
             each.reference(_mean([ratings[question] for question in questions]))
             for each, questions in zip(some, of_item, strict=True)
         ]
-        for some, of_item in zip(found, asked, strict=True)
+        for some, of_item in zip(retrieved, questions_of_items, strict=True)
     ]
 
 
 def rate_replies(evaluator: Evaluator, items: Sequence[Item]) -> list[float]:
     """Return how the rater rates the responses of items, given their own good references."""
-    asked: list[list[Question]] = []
+    questions_of_items: list[list[Question]] = []
     for item in items:
         context = tuple(item.context)
-        asked.append([(context, good, (), item.response) for good in good_references(item)])
-    ratings = _ratings(evaluator, dict.fromkeys(chain.from_iterable(asked)))
-    return [_mean([ratings[question] for question in questions]) for questions in asked]
+        questions_of_items.append(
+            [(context, good, (), item.response) for good in good_references(item)]
+        )
+    ratings = _ratings(evaluator, dict.fromkeys(chain.from_iterable(questions_of_items)))
+    return [
+        _mean([ratings[question] for question in questions]) for questions in questions_of_items
+    ]
 
 
 def _questions(
     evaluator: Evaluator,
     item: Item,
-    found: Sequence[RetrievedReference],
+    retrieved: Sequence[RetrievedReference],
     answered: dict[int, Turns],
 ) -> list[list[Question]]:
     """Return for each retrieved reference the questions whose answers are averaged."""
     context = tuple(item.context)
     good_ones = good_references(item) if evaluator.rater is not None else []
     if not good_ones:
-        return [[(context, None, (), each.text)] for each in found]
+        return [[(context, None, (), each.text)] for each in retrieved]
     # the parrot's reply answers no turn of the pool
-    turns = [() if each.row is None else answered[each.row] for each in found]
+    turns = [() if each.row is None else answered[each.row] for each in retrieved]
     return [
         [(context, good, before, each.text) for good in good_ones]
-        for each, before in zip(found, turns, strict=True)
+        for each, before in zip(retrieved, turns, strict=True)
     ]
 
 
@@ -96,10 +103,10 @@ def good_references(item: Item) -> list[str]:
 
 
 def _answered_turns(
-    evaluator: Evaluator, found: Iterable[Sequence[RetrievedReference]]
+    evaluator: Evaluator, retrieved: Iterable[Sequence[RetrievedReference]]
 ) -> dict[int, Turns]:
     """Return for rows of the pool the turns that their response answered."""
-    rows = sorted({each.row for some in found for each in some if each.row is not None})
+    rows = sorted({each.row for some in retrieved for each in some if each.row is not None})
     if evaluator.rater is None:
         return dict.fromkeys(rows, ())
     pool = evaluator.pool
@@ -113,13 +120,13 @@ def _ratings(evaluator: Evaluator, questions: Iterable[Question]) -> dict[Questi
     scored: list[Question] = []
     for question in questions:
         (scored if question[1] is None else compared).append(question)
-    found: dict[Question, float] = {}
+    answers: dict[Question, float] = {}
     if compared and evaluator.rater is not None:
         contexts, good, turns, texts = zip(*compared, strict=True)
         ratings = evaluator.rate(contexts, [str(text) for text in good], turns, texts)
-        found |= zip(compared, ratings.tolist(), strict=True)
+        answers |= zip(compared, ratings.tolist(), strict=True)
     if scored:
         contexts, _, _, texts = zip(*scored, strict=True)
         scores = 2 * evaluator.score(contexts, texts) - 1
-        found |= zip(scored, scores.tolist(), strict=True)
-    return found
+        answers |= zip(scored, scores.tolist(), strict=True)
+    return answers

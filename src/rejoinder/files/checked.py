@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import os
 import tokenize
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -74,6 +73,8 @@ def read_json(path: AnyPath, type: Any = Any, max_bytes: int = MAX_JSON_BYTES) -
 
 def read_toml(path: AnyPath, type: Any = Any, max_bytes: int = MAX_TOML_BYTES) -> Any:
     """Read a TOML file, such as a recipe or a preset, and convert it to ``type``."""
+    import tomllib
+
     content = read_bytes(path, max_bytes)
     try:
         return msgspec.convert(tomllib.loads(content.decode()), type)
@@ -108,12 +109,14 @@ def read_array(
     import numpy as np
 
     with open_regular(path) as file:
-        found, kind = _npy_header(path, file)
-        _check_array(path, kind, found, dtype, shape, ndim)
-        expected = file.tell() + math.prod(found) * kind.itemsize
+        stored_shape, stored_dtype = _npy_header(path, file)
+        _check_array(path, stored_dtype, stored_shape, dtype, shape, ndim)
+        expected = file.tell() + math.prod(stored_shape) * stored_dtype.itemsize
         size = os.fstat(file.fileno()).st_size
         if size != expected:
-            raise _wrong(path, f"has {size:,} bytes; expected {expected:,} for shape {found}")
+            raise _wrong(
+                path, f"has {size:,} bytes; expected {expected:,} for shape {stored_shape}"
+            )
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
     except OSError as error:
@@ -203,45 +206,6 @@ def read_table(path: AnyPath, columns: Mapping[str, str], *, mmap: bool = False)
     return table
 
 
-def read_tensors(
-    path: AnyPath, shapes: Mapping[str, Shape] | None = None, *, framework: str = "pt"
-) -> dict[str, Any]:
-    """Read the tensors of a safetensors file; all values must be finite.
-
-    ``shapes`` maps the expected names to shapes (None: any length); other names are refused.
-    ``framework`` is ``"pt"`` (torch) or ``"np"``.
-    """
-    try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError:
-        raise missing_extra("neural", "safetensors", task="reading weights") from None
-
-    with open_regular(path):
-        pass
-    tensors: dict[str, Any] = {}
-    try:
-        with safe_open(str(path), framework=framework) as file:
-            names = list(file.keys())
-            if shapes is not None and (odd := set(names) ^ set(shapes)):
-                name = min(odd)
-                what = "lacks" if name in shapes else "has an unexpected"
-                raise _wrong(path, f"{what} tensor '{name}'")
-            for name in names:
-                found = tuple(file.get_slice(name).get_shape())
-                if shapes is not None and not _fits(found, shapes[name]):
-                    raise _wrong(
-                        path, f"tensor '{name}' has shape {found}; expected {_text(shapes[name])}"
-                    )
-                tensors[name] = file.get_tensor(name)
-    except SafetensorError as error:
-        raise _wrong(path, f"is damaged or no safetensors file ({error})") from None
-    except OSError as error:
-        raise _wrong(path, f"cannot be read: {reason(error)}") from None
-    for name, tensor in tensors.items():
-        check_finite(path, name, tensor)
-    return tensors
-
-
 def check_finite(path: AnyPath, name: str, tensor: Any) -> None:
     """Refuse a tensor of torch or numpy with a value that is not a number, or infinite."""
     kind = getattr(tensor, "is_floating_point", None)
@@ -280,8 +244,8 @@ def _npy_header(path: AnyPath, file: IO[bytes]) -> tuple[tuple[int, ...], Any]:
 
 def _check_array(
     path: AnyPath,
-    kind: Any,
-    found: tuple[int, ...],
+    stored_dtype: Any,
+    stored_shape: tuple[int, ...],
     dtype: str | tuple[str, ...],
     shape: Shape | None,
     ndim: int | None,
@@ -289,14 +253,14 @@ def _check_array(
     import numpy as np
 
     allowed = (dtype,) if isinstance(dtype, str) else dtype
-    if kind.hasobject:
+    if stored_dtype.hasobject:
         raise _wrong(path, f"holds Python objects; expected {' or '.join(allowed)}")
-    if kind not in [np.dtype(name) for name in allowed]:
-        raise _wrong(path, f"has values of type {kind}; expected {' or '.join(allowed)}")
-    if ndim is not None and len(found) != ndim:
-        raise _wrong(path, f"has {len(found)} dimensions; expected {ndim}")
-    if shape is not None and not _fits(found, shape):
-        raise _wrong(path, f"has the shape {found}; expected {_text(shape)}")
+    if stored_dtype not in [np.dtype(name) for name in allowed]:
+        raise _wrong(path, f"has values of type {stored_dtype}; expected {' or '.join(allowed)}")
+    if ndim is not None and len(stored_shape) != ndim:
+        raise _wrong(path, f"has {len(stored_shape)} dimensions; expected {ndim}")
+    if shape is not None and not _fits(stored_shape, shape):
+        raise _wrong(path, f"has the shape {stored_shape}; expected {_text(shape)}")
 
 
 def _check_columns(path: AnyPath, schema: pa.Schema, columns: Mapping[str, str]) -> None:
@@ -307,18 +271,19 @@ def _check_columns(path: AnyPath, schema: pa.Schema, columns: Mapping[str, str])
         )
     for field in schema:
         # list<item: string> is list<string>
-        found = str(field.type).replace("item: ", "").replace("element: ", "")
-        found = found.replace(" not null", "")
+        stored_type = str(field.type).replace("item: ", "").replace("element: ", "")
+        stored_type = stored_type.replace(" not null", "")
         allowed = columns[field.name].split("|")
-        if found not in allowed and found.replace("large_", "") not in allowed:
+        if stored_type not in allowed and stored_type.replace("large_", "") not in allowed:
             raise _wrong(
-                path, f"column '{field.name}' is of type {found}; expected {' or '.join(allowed)}"
+                path,
+                f"column '{field.name}' is of type {stored_type}; expected {' or '.join(allowed)}",
             )
 
 
-def _fits(found: Sequence[int], shape: Shape) -> bool:
-    return len(found) == len(shape) and all(
-        wanted is None or size == wanted for size, wanted in zip(found, shape, strict=True)
+def _fits(sizes: Sequence[int], shape: Shape) -> bool:
+    return len(sizes) == len(shape) and all(
+        wanted is None or size == wanted for size, wanted in zip(sizes, shape, strict=True)
     )
 
 

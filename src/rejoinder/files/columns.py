@@ -73,7 +73,7 @@ _LARGEST_CELL = 2**20
 
 
 class ColumnError(Exception):
-    """The columns of a table can't be mapped; the message says why."""
+    """The columns of a table can't be mapped to fields; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class ColumnMap:
 
     @property
     def note(self) -> str | None:
-        """What was guessed, in words; None if nothing was."""
+        """The guessed columns in words; None if none was guessed."""
         if not self.guessed:
             return None
         read = [f"{name} = {' + '.join(columns)}" for name, columns in self.guessed.items()]
@@ -128,29 +128,29 @@ def map_columns(
     if double := [name for name, count in counts.items() if count > 1 and name]:
         raise ColumnError(f"two columns are called '{double[0]}'; rename one of them")
     named = {f: _resolve(wanted, names) for f, wanted in _fields_of(columns).items()}
-    taken = {name for found in named.values() for name in found}
+    taken = {name for chosen in named.values() for name in chosen}
     free = [name for name in names if name and name not in taken]
     fields, guessed = dict(named), {}
     for field_name in FIELDS:
         if field_name in fields:
             continue
-        found = _guess(field_name, free)
-        if not found:
+        chosen = _guess(field_name, free)
+        if not chosen:
             continue
-        fields[field_name] = found
-        if found != [field_name]:
-            guessed[field_name] = found
+        fields[field_name] = chosen
+        if chosen != [field_name]:
+            guessed[field_name] = chosen
     if "annotator" in fields and "ratings" not in fields:
         del fields["annotator"]
         guessed.pop("annotator", None)
     for name in needed:
         if name not in fields:
-            listed = _some([f"'{each}'" for each in names])
+            quoted = _some([f"'{each}'" for each in names])
             raise ColumnError(
-                f"no column holds the {name}; the columns are {listed}. Name it:"
+                f"no column holds the {name}; the columns are {quoted}. Name it:"
                 f" --columns {name}=NAME, in Python columns={{'{name}': 'NAME'}}"
             )
-    used = {name for found in fields.values() for name in found}
+    used = {name for chosen in fields.values() for name in chosen}
     unused = [name for name in names if name and name not in used]
     ordered = {name: fields[name] for name in FIELDS if name in fields}
     return ColumnMap(ordered, guessed, unused)
@@ -181,8 +181,12 @@ def lookalikes(record: Mapping[str, Any]) -> dict[str, str]:
     if "dialogue_id" in record and "id" not in record:
         return {}
     odd = record.keys() - ITEM_FIELDS
-    found = {name: _FIELD_OF.get(_plain(name), "") for name in odd if isinstance(name, str)}
-    return {name: known for name, known in sorted(found.items()) if known and known not in record}
+    alike = {name: _FIELD_OF.get(_plain(name), "") for name in odd if isinstance(name, str)}
+    return {
+        name: field_name
+        for name, field_name in sorted(alike.items())
+        if field_name and field_name not in record
+    }
 
 
 def number(text: str) -> float | None:
@@ -220,16 +224,16 @@ def _fields_of(columns: Columns | None) -> dict[str, list[str]]:
 
 
 def _resolve(wanted: list[str], names: list[str]) -> list[str]:
-    found = []
+    resolved = []
     for name in wanted:
         if name not in names:
             alike = [each for each in names if _plain(each) == _plain(name)]
             if len(alike) != 1:
-                listed = _some([f"'{each}'" for each in names])
-                raise ColumnError(f"there is no column '{name}'; the columns are {listed}")
+                quoted = _some([f"'{each}'" for each in names])
+                raise ColumnError(f"there is no column '{name}'; the columns are {quoted}")
             name = alike[0]
-        found.append(name)
-    return found
+        resolved.append(name)
+    return resolved
 
 
 def _guess(field_name: str, names: list[str]) -> list[str]:
@@ -242,14 +246,14 @@ def _guess(field_name: str, names: list[str]) -> list[str]:
         numbered = [name for name in names if re.fullmatch(pattern, _plain(name))]
     if field_name == "references" and len(alike) <= 1:
         return alike + numbered
-    found = alike or numbered
-    if alike and len(found) > 1:
-        listed = " and ".join(f"'{name}'" for name in found)
+    candidates = alike or numbered
+    if alike and len(candidates) > 1:
+        quoted = " and ".join(f"'{name}'" for name in candidates)
         raise ColumnError(
-            f"{listed} could all be the {field_name}; name one: --columns {field_name}=NAME,"
+            f"{quoted} could all be the {field_name}; name one: --columns {field_name}=NAME,"
             f" in Python columns={{'{field_name}': 'NAME'}}"
         )
-    return found
+    return candidates
 
 
 def _some(names: list[str]) -> str:
@@ -269,21 +273,21 @@ def _text(cells: dict[str, Any]) -> Any:
 def _references(cells: dict[str, Any]) -> Any:
     references = []
     for cell in cells.values():
-        value = _listed(cell)
-        references += value if isinstance(value, list) else [] if value is None else [value]
+        entries = _list_in_cell(cell)
+        references += entries if isinstance(entries, list) else [] if entries is None else [entries]
     return references or None
 
 
 def _context(cells: dict[str, Any]) -> Any:
     if len(cells) == 1:
-        return _listed(_text(cells))
+        return _list_in_cell(_text(cells))
     return [cell for cell in cells.values() if cell is not None] or None
 
 
 def _ratings(cells: dict[str, Any]) -> Any:
     if len(cells) > 1:
-        found = {name: _rating(name, cell) for name, cell in cells.items()}
-        return {name: value for name, value in found.items() if value is not None} or None
+        ratings = {name: _rating(name, cell) for name, cell in cells.items()}
+        return {name: value for name, value in ratings.items() if value is not None} or None
     ((name, cell),) = cells.items()
     return _rating(name, cell)
 
@@ -307,7 +311,7 @@ def _annotator(cells: dict[str, Any]) -> Any:
     return str(cell) if isinstance(cell, (int, str)) else cell
 
 
-def _listed(cell: Any) -> Any:
+def _list_in_cell(cell: Any) -> Any:
     """Return the list that a cell of text holds, as JSON or as Python prints it; else the cell."""
     if not isinstance(cell, str) or cell.lstrip()[:1] != "[":
         return cell

@@ -69,11 +69,11 @@ class ItemFile(JsonLines):
                     delimiter = "\t" if self.format == "tsv" else None
                     rows = CsvRows(self._open(stack), self.name, delimiter, MAX_LINE_BYTES)
                 try:
-                    found = map_columns(rows.names, self._columns, self._needed)
+                    columns = map_columns(rows.names, self._columns, self._needed)
                 except ColumnError as error:
                     raise self.wrong(None, str(error)) from None
-                self._note(found.note)
-                for line, record in item_records(rows, found, self.wrong):
+                self._note(columns.note)
+                for line, record in item_records(rows, columns, self.wrong):
                     yield line, self._convert(convert, record, line)
             except DAMAGE as error:
                 raise self.wrong(
@@ -92,19 +92,19 @@ class ItemFile(JsonLines):
             try:
                 return convert(record)
             except msgspec.ValidationError as error:
-                for name, known in alike.items():
-                    if f"missing required field `{known}`" in str(error):
+                for name, field in alike.items():
+                    if f"missing required field `{field}`" in str(error):
                         raise msgspec.ValidationError(
-                            f"{error}; there is '{name}': --columns {known}={name} reads it,"
-                            f" in Python columns={{'{known}': '{name}'}}"
+                            f"{error}; there is '{name}': --columns {field}={name} reads it,"
+                            f" in Python columns={{'{field}': '{name}'}}"
                         ) from None
                 raise
 
         yield from super().decode(prepared)
-        for (name, known), count in ignored.items():
+        for (name, field), count in ignored.items():
             self._note(
                 f"the field '{name}' ({count:,} lines) is not read;"
-                f" if it holds the {known}, add --columns {known}={name}"
+                f" if it holds the {field}, add --columns {field}={name}"
             )
 
     def _convert(self, convert: Callable[[dict[str, Any]], T], record: Any, line: int) -> T:

@@ -73,8 +73,8 @@ class JsonLines:
                     number += 1
                     if number == 1:
                         line = line.removeprefix(codecs.BOM_UTF8)
-                        if found := next((k for k, start in FOREIGN if line.startswith(start)), ""):
-                            raise self.wrong(None, f"the file is {found}")
+                        if kind := next((k for k, start in FOREIGN if line.startswith(start)), ""):
+                            raise self.wrong(None, f"the file is {kind}")
                     if len(line) > MAX_LINE_BYTES:
                         raise self.wrong(
                             number,

@@ -33,6 +33,17 @@ def reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
+def read_error(path: AnyPath, error: Exception, damage: str) -> DataError:
+    """Return the DataError for a file that a library could not read.
+
+    The message is the reason of the operating system if it refused, else ``damage``, in which
+    ``{}`` is replaced by the first line of the library's message.
+    """
+    if isinstance(error, OSError) and error.strerror:
+        return DataError(f"cannot be read: {reason(error)}", path=str(path))
+    return DataError(damage.format(str(error).partition("\n")[0]), path=str(path))
+
+
 def exists(path: AnyPath) -> bool:
     """Return whether there is a file, folder, pipe or device of this name."""
     return _input_mode(path) is not None

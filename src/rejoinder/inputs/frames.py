@@ -38,13 +38,13 @@ def rows_of(
     try:
         native = nw.from_native(frame)
         whole = native.collect() if isinstance(native, nw.LazyFrame) else native
-        found = _columns(whole.columns, columns, on_note)
-        rows = whole.select(_read(found, whole.columns)).iter_rows(named=True)
+        mapped = _columns(whole.columns, columns, on_note)
+        rows = whole.select(_read(mapped, whole.columns)).iter_rows(named=True)
     except TypeError:
         return None
     except NarwhalsError as error:  # such as two columns of one name
         raise DataError(f"the frame can't be read: {error}") from None
-    return _items(rows, found), str(whole.implementation.value)
+    return _items(rows, mapped), str(whole.implementation.value)
 
 
 def _dataset_items(dataset: Any, columns: Columns | None, on_note: OnNote | None) -> Iterator[Item]:
@@ -54,14 +54,14 @@ def _dataset_items(dataset: Any, columns: Columns | None, on_note: OnNote | None
         raise DataError(f"a dataset of several splits: give one of them ({splits})")
     if not hasattr(dataset, "with_format") or dataset.column_names is None:
         return _streamed(dataset, columns, on_note)
-    found = _columns(dataset.column_names, columns, on_note)
-    plain = dataset.select_columns(_read(found, dataset.column_names))
+    mapped = _columns(dataset.column_names, columns, on_note)
+    plain = dataset.select_columns(_read(mapped, dataset.column_names))
 
     def rows() -> Iterator[Mapping[str, Any]]:
         for batch in plain.with_format("arrow").iter(batch_size=BATCH_ROWS):
             yield from batch.to_pylist()
 
-    return _items(rows(), found)
+    return _items(rows(), mapped)
 
 
 def _streamed(dataset: Any, columns: Columns | None, on_note: OnNote | None) -> Iterator[Item]:
@@ -70,13 +70,13 @@ def _streamed(dataset: Any, columns: Columns | None, on_note: OnNote | None) -> 
     first = next(rows, None)
     if first is None:
         raise DataError("the frame is empty; expected a row for each reply")
-    found = _columns(first, columns, on_note)
+    mapped = _columns(first, columns, on_note)
 
     def chained() -> Iterator[Mapping[str, Any]]:
         yield first
         yield from rows
 
-    yield from _items(chained(), found)
+    yield from _items(chained(), mapped)
 
 
 def _columns(names: Any, columns: Columns | None, on_note: OnNote | None) -> ColumnMap | None:
@@ -85,12 +85,12 @@ def _columns(names: Any, columns: Columns | None, on_note: OnNote | None) -> Col
     if not columns and "id" not in names and {"dialogue_id", "response"} <= set(names):
         return None
     try:
-        found = map_columns(names, columns)
+        mapped = map_columns(names, columns)
     except ColumnError as error:
         raise DataError(f"the frame: {error}") from None
-    if found.note and on_note is not None:
-        on_note(f"the frame: {found.note}")
-    return found
+    if mapped.note and on_note is not None:
+        on_note(f"the frame: {mapped.note}")
+    return mapped
 
 
 def _read(columns: ColumnMap | None, names: Sequence[Any]) -> list[str]:
@@ -151,11 +151,11 @@ def _plain(value: Any) -> Any:
     return value.to_list() if hasattr(value, "to_list") else value  # a series
 
 
-def _references(given: Mapping[str, Any]) -> Any:
+def _references(struct: Mapping[str, Any]) -> Any:
     """Return a list of references, which datasets may store as a struct of lists."""
-    columns = {name: _plain(value) for name, value in given.items()}
+    columns = {name: _plain(value) for name, value in struct.items()}
     if not isinstance(columns.get("text"), list):
-        return [given]
+        return [struct]
     rows = zip(*(columns[name] or [None] * len(columns["text"]) for name in columns), strict=False)
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
@@ -167,8 +167,8 @@ def make_frame(columns: Mapping[str, Sequence[Any]], kind: str | None) -> Any:
         raise MissingExtra("a frame needs pandas, polars or pyarrow: pip install pandas")
     import narwhals as nw
 
-    known = {each.value for each in nw.Implementation} | {DATASETS}
-    if kind not in known:
+    kinds = {each.value for each in nw.Implementation} | {DATASETS}
+    if kind not in kinds:
         raise UsageError(f"to={kind!r} is not one of {', '.join(KINDS)}")
     try:
         if kind == DATASETS:

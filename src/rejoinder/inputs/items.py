@@ -41,8 +41,8 @@ def as_items(
         return _converted(items, columns, on_note), kind if isinstance(kind, str) else None
     from rejoinder.inputs.frames import rows_of
 
-    if (found := rows_of(items, columns, on_note)) is not None:
-        rows, kind = found
+    if (of_frame := rows_of(items, columns, on_note)) is not None:
+        rows, kind = of_frame
         return _unique(rows), kind
     if not isinstance(items, Iterable):
         raise DataError(
@@ -69,12 +69,12 @@ def _converted(
         if columns:
             record = rename_fields(record, columns)
         if on_note is not None:
-            for name, known in lookalikes(record).items():
+            for name, field in lookalikes(record).items():
                 if name not in noted:
                     noted.add(name)
                     on_note(
-                        f"the key '{name}' is not read; if it holds the {known},"
-                        f" pass columns={{'{known}': '{name}'}}"
+                        f"the key '{name}' is not read; if it holds the {field},"
+                        f" pass columns={{'{field}': '{name}'}}"
                     )
         return convert_item(f"item {number}", item_from, record)
 

@@ -26,7 +26,7 @@ def from_texts(
     turns, or chat messages; ``systems`` may be one name for all. Without ``ids``, items are
     numbered from 0.
     """
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "replies": replies,
         "references": references,
         "contexts": contexts,
@@ -35,7 +35,7 @@ def from_texts(
         "ratings": ratings,
     }
     columns: dict[str, Sequence[Any]] = {}
-    for name, values in given.items():
+    for name, values in arguments.items():
         if values is None:
             continue
         if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
@@ -64,9 +64,10 @@ def _record(number: int, row: dict[str, Any], systems: Any) -> dict[str, Any]:
         # whatever is no text and no list is named in the error
         record["context"] = context if _is_one(context) else list(context)
     if (references := row.get("references")) is not None:
-        listed = [references] if _is_one(references) else list(references)
+        several = [references] if _is_one(references) else list(references)
         record["references"] = [
-            msgspec.structs.asdict(each) if isinstance(each, Reference) else each for each in listed
+            msgspec.structs.asdict(each) if isinstance(each, Reference) else each
+            for each in several
         ]
     system = systems if isinstance(systems, str) else row.get("systems")
     if system is not None:

@@ -72,8 +72,8 @@ class Batch:
         """Return a batch of texts of a table as replies and as references of the items."""
         ones = np.ones(len(reference))
         weight = ones if weight is None else weight
-        given = np.full(len(reference), FROM_ITEM, np.int8)
-        return cls(items, table, reply, reference, first, weight, ones, given)
+        origin = np.full(len(reference), FROM_ITEM, np.int8)
+        return cls(items, table, reply, reference, first, weight, ones, origin)
 
     def __len__(self) -> int:
         return len(self.reply)
@@ -86,9 +86,9 @@ class Batch:
     @property
     def max_weight(self) -> Floats:
         """[n] the highest weight of each item's references; -inf without references."""
-        found = np.full(len(self), -np.inf)
-        np.maximum.at(found, np.repeat(np.arange(len(self)), self.counts), self.weight)
-        return found
+        highest = np.full(len(self), -np.inf)
+        np.maximum.at(highest, np.repeat(np.arange(len(self)), self.counts), self.weight)
+        return highest
 
     def take(self, keep: Ints) -> Batch:
         """Return the batch of the items numbered ``keep``."""

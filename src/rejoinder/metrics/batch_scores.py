@@ -30,7 +30,7 @@ class BatchScores:
     reasons: Reasons
     """[n] why an item is unscored, or None."""
     expansion: Expansion | None = None
-    """What the evaluator retrieved for the items, if the metric has an evaluator."""
+    """The references that the evaluator retrieved, if the metric has one."""
 
     @property
     def scored(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -67,7 +67,7 @@ def batch_scores(
     reasons: Reasons,
     expansion: Expansion | None = None,
 ) -> BatchScores:
-    """Return the scores of a batch, given the statistics of the items numbered ``keep``."""
+    """Compute the scores of a batch from the statistics of the items numbered ``keep``."""
     values = metric.values(rows) if len(keep) else np.zeros(0)
     if not np.isfinite(values).all():
         item = batch.items[keep[np.argmin(np.isfinite(values))]]

@@ -50,13 +50,13 @@ class LanguageCheck:
         if self._examined >= FULL_CHECK:
             texts = texts[:: -(-len(texts) // SAMPLE)]
         self._examined += len(texts)
-        found: dict[frozenset[str], OtherLanguage | None] = {}
+        others: dict[frozenset[str], OtherLanguage | None] = {}
         for (who, languages), metrics in self._users.items():
             if who in self._noted:
                 continue
-            if languages not in found:
-                found[languages] = find_other_language(texts, languages)
-            if (other := found[languages]) is not None:
+            if languages not in others:
+                others[languages] = find_other_language(texts, languages)
+            if (other := others[languages]) is not None:
                 names = ", ".join(dict.fromkeys(metric.name for metric in metrics))
                 self._report(who, f"{names}: {other.describe(who)}")
 

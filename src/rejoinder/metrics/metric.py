@@ -168,12 +168,12 @@ class ItemMetric(Metric):
 
     def reasons(self, batch: Batch) -> Reasons:
         """Return for each item why it cannot be scored, or None."""
-        found: Reasons = np.full(len(batch), None, object)
+        reasons: Reasons = np.full(len(batch), None, object)
         if "references" in self.needs:
-            found[batch.counts == 0] = NO_REFERENCES
+            reasons[batch.counts == 0] = NO_REFERENCES
         elif "context" in self.needs:
-            found[[not has_context(item) for item in batch.items]] = NO_CONTEXT
-        return found
+            reasons[[not has_context(item) for item in batch.items]] = NO_CONTEXT
+        return reasons
 
     def rows(self, batch: Batch) -> Floats:
         """Return [n, d] statistics of each item, pooled over its references."""
@@ -211,16 +211,16 @@ class OverlapMetric(Tokenized, ItemMetric):
         return 1
 
     def reasons(self, batch: Batch) -> Reasons:
-        found = super().reasons(batch)
+        reasons = super().reasons(batch)
         problems = self.tokens(batch).problems
         if problems:
             for i in np.flatnonzero(np.isin(batch.reply, list(problems))):
-                found[i] = problems[int(batch.reply[i])]
+                reasons[i] = problems[int(batch.reply[i])]
             owner = np.repeat(np.arange(len(batch)), batch.counts)
             for j in np.flatnonzero(np.isin(batch.reference, list(problems))):
-                if found[owner[j]] is None:
-                    found[owner[j]] = problems[int(batch.reference[j])]
-        return found
+                if reasons[owner[j]] is None:
+                    reasons[owner[j]] = problems[int(batch.reference[j])]
+        return reasons
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,24 +316,24 @@ def make_metric(
     if isinstance(spec, Metric):
         if language is None and evaluator is None:
             return spec
-        cls, given = type(spec), explicit_parameters(spec)
+        cls, params = type(spec), explicit_parameters(spec)
     else:
         parsed = parse(spec) if isinstance(spec, str) else spec
-        cls, given = METRICS.find(parsed.name), dict(parsed.params)
-    known = parameters(cls)
+        cls, params = METRICS.find(parsed.name), dict(parsed.params)
+    allowed = parameters(cls)
     for key in cls.nested if language is not None or evaluator is not None else ():
-        inner = given.get(key, known[key].default)
+        inner = params.get(key, allowed[key].default)
         if isinstance(inner, str | Spec | Metric):
-            given[key] = make_metric(inner, language, evaluator if cls.shares_evaluator else None)
-    if language is not None and "tok" in known:
-        given.setdefault("tok", parse(language.tokenizer))
-    if language is not None and "stem" in known:
-        given.setdefault("stem", language.stemmer)
-    if evaluator is None or "evaluator" not in known or "evaluator" in given:
-        return build(cls, cls.name, given)
+            params[key] = make_metric(inner, language, evaluator if cls.shares_evaluator else None)
+    if language is not None and "tok" in allowed:
+        params.setdefault("tok", parse(language.tokenizer))
+    if language is not None and "stem" in allowed:
+        params.setdefault("stem", language.stemmer)
+    if evaluator is None or "evaluator" not in allowed or "evaluator" in params:
+        return build(cls, cls.name, params)
     opened = None if isinstance(evaluator, str | PathLike) else evaluator
-    given["evaluator"] = str(evaluator if opened is None else opened.path)
-    metric: Metric = build(cls, cls.name, given)
+    params["evaluator"] = str(evaluator if opened is None else opened.path)
+    metric: Metric = build(cls, cls.name, params)
     if opened is not None:
         vars(metric)["evaluator_or_none"] = opened  # instead of opening its folder again
     return metric

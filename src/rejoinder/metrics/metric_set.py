@@ -63,7 +63,7 @@ def make_metrics(
     spec names no other; its language is the default of ``language``. Unless ``ready`` is False,
     UsageError is raised if a metric lacks what it needs to score, such as an evaluator.
     """
-    listed = [specs] if isinstance(specs, str | Spec | Metric) else list(specs)
+    spec_list = [specs] if isinstance(specs, str | Spec | Metric) else list(specs)
     labels: dict[Metric, str] = {}
     problems: list[str] = []
     missing: list[RejoinderError] = []
@@ -75,7 +75,7 @@ def make_metrics(
         defaults = language_defaults(language) if language else None
     except UsageError as error:
         problems.extend(error.messages)
-    for spec in listed:
+    for spec in spec_list:
         try:
             metric = make_metric(spec, defaults, evaluator)
             label = _label(spec, defaults if explicit else None)
@@ -101,16 +101,16 @@ def _opened(evaluator: str | PathLike[str] | Evaluator) -> Evaluator:
     return evaluator if isinstance(evaluator, Evaluator) else open_evaluator(fspath(evaluator))
 
 
-def _label(given: MetricSpec, language: Language | None) -> str:
+def _label(metric: MetricSpec, language: Language | None) -> str:
     """Return the spec as the user wrote it; with the tokenizer, if an explicit language changes
     the metric."""
-    plain = make_metric(given)
-    spec = given if isinstance(given, Spec) else plain.spec()
-    if isinstance(given, str):
-        spec = parse(given)
+    plain = make_metric(metric)
+    spec = metric if isinstance(metric, Spec) else plain.spec()
+    if isinstance(metric, str):
+        spec = parse(metric)
     if language is None:
         return str(spec)
-    return str(_with_language(spec, plain, make_metric(given, language)))
+    return str(_with_language(spec, plain, make_metric(metric, language)))
 
 
 def _with_language(spec: Spec, plain: Metric, metric: Metric) -> Spec:

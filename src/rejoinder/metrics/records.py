@@ -46,20 +46,20 @@ def item_scores(
 
 def _coverage(result: BatchScores) -> list[dict[str, float] | None]:
     """Return how well the evaluator's logs cover the context of each item."""
-    found = result.coverage
+    coverage = result.coverage
     count = len(result.values)
-    return [None] * count if found is None else [found.record(i) for i in range(count)]
+    return [None] * count if coverage is None else [coverage.record(i) for i in range(count)]
 
 
 def _parts(result: BatchScores) -> list[dict[str, float] | None]:
     """Return the parts of each score, without those that an item does not have."""
-    found: list[dict[str, float] | None] = [None] * len(result.values)
+    parts: list[dict[str, float] | None] = [None] * len(result.values)
     scored = np.flatnonzero(result.scored)
     named = result.metric.ingredients(result.rows[scored]) if scored.size else {}
     for row, place in enumerate(scored.tolist() if named else []):
         values = {name: float(column[row]) for name, column in named.items()}
-        found[place] = {name: value for name, value in values.items() if not math.isnan(value)}
-    return found
+        parts[place] = {name: value for name, value in values.items() if not math.isnan(value)}
+    return parts
 
 
 def set_scores(labels: Mapping[Metric, str], scores: Sequence[SystemScore]) -> list[Score]:

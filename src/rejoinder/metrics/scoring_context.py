@@ -54,8 +54,8 @@ class ScoringContext:
 
     def expanded(self, evaluator: Evaluator, k: int | None = None) -> Batch:
         """Return the batch with rated references."""
-        found = self.expansion(evaluator, k)
-        return self._once(("expanded", id(found)), lambda: Batch.of(found.items))
+        expansion = self.expansion(evaluator, k)
+        return self._once(("expanded", id(expansion)), lambda: Batch.of(expansion.items))
 
     def _once(self, key: Hashable, compute: Callable[[], T]) -> T:
         if key not in self._computed:

@@ -161,9 +161,9 @@ class _Builder:
         return values
 
     def _from_environment(self, name: str, variable: _Environment) -> str:
-        found = os.environ.get(variable.environment)
-        if found:
-            return found
+        value = os.environ.get(variable.environment)
+        if value:
+            return value
         if variable.default is not None:
             return _plain(variable.default)
         about = f" ({variable.about})" if variable.about else ""
@@ -174,16 +174,16 @@ class _Builder:
 
     def fill(self, value: Value, here: Mapping[str, str], where: str) -> str:
         """Return a text with its variables replaced."""
-        known = {**self.values, **here}
+        variables = {**self.values, **here}
         text = _plain(value)
 
         def replace(match: re.Match[str]) -> str:
-            if match[1] not in known:
-                advice = did_you_mean(match[1], known)
+            if match[1] not in variables:
+                advice = did_you_mean(match[1], variables)
                 self.problems.append(f"{where}: unknown variable {match[0]}: {advice}")
-            return known.get(match[1], "")
+            return variables.get(match[1], "")
 
-        size = sum(len(known.get(match[1], "")) for match in _VARIABLE.finditer(text))
+        size = sum(len(variables.get(match[1], "")) for match in _VARIABLE.finditer(text))
         if len(text) + size > MAX_CHARACTERS:
             self.problems.append(f"{where}: a text is longer than {MAX_CHARACTERS:,} characters")
             return ""

@@ -1,4 +1,4 @@
-"""Collect what ``meta --json`` wrote for each row of a recipe's table."""
+"""Collect the output of ``meta --json`` for each row of a recipe's table."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def collect(table: Table) -> list[dict[str, Any]]:
     collected = []
     for label, path in table.rows:
         try:
-            found: _MetaResult = read_json(path, _MetaResult)
+            meta_result: _MetaResult = read_json(path, _MetaResult)
         except DataError as error:
             raise DataError(f"{error}; expected the output of 'rejoinder meta --json'") from None
-        collected += [{"row": label, **result} for result in found.results]
+        collected += [{"row": label, **result} for result in meta_result.results]
     return collected

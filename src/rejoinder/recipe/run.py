@@ -39,6 +39,9 @@ class Outcome:
     state: Literal["done", "skipped"]
     seconds: float
 
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "state": self.state, "seconds": round(self.seconds, 3)}
+
 
 class StepFailed(RejoinderError):
     """A step failed; the run ends with the step's exit code."""
@@ -57,7 +60,7 @@ def run_recipe(
 ) -> list[Outcome]:
     """Run the steps that are not done yet, in the folder ``work``.
 
-    What a step prints goes to ``work/logs``; with ``show_messages``, its messages and progress go
+    The output of a step goes to ``work/logs``; with ``show_messages``, its messages and progress go
     to our stderr.
     """
     running = os.environ.get(RUNNING, "").split(os.pathsep)
@@ -79,7 +82,7 @@ def run_recipe(
 
 
 def pending(recipe: Recipe, work: Path) -> list[bool]:
-    """Return for each step whether a run would do it, as far as that is known in advance."""
+    """Return for each step whether a run would do it, as far as that can be told in advance."""
     state = RunState(work)
     changed: set[str] = set()
     todo = []

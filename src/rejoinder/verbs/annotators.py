@@ -16,7 +16,7 @@ NO_DISTRACTOR = "none"
 
 
 def limit_problems(min_kappa: float, max_distractor: float) -> list[str]:
-    """Return what is wrong with limits that are out of range."""
+    """Return a message for each limit that is out of range."""
     problems = []
     if not 0 <= max_distractor <= 1:
         problems.append(f"--max-distractor must be from 0 to 1, got {max_distractor:g}")
@@ -27,16 +27,16 @@ def limit_problems(min_kappa: float, max_distractor: float) -> list[str]:
 
 def check_distractor(name: str, systems: Iterable[str]) -> None:
     """Refuse a system of distractors that was named but has no replies."""
-    known = sorted(set(systems))
-    if name not in (DISTRACTOR, NO_DISTRACTOR, *known):
+    names = sorted(set(systems))
+    if name not in (DISTRACTOR, NO_DISTRACTOR, *names):
         raise UsageError(
-            f"--distractor {name}: no reply is of this system: {did_you_mean(name, known)}"
+            f"--distractor {name}: no reply is of this system: {did_you_mean(name, names)}"
         )
 
 
-def check_annotators(names: Sequence[str], known: Sequence[str]) -> None:
+def check_annotators(names: Sequence[str], annotators: Sequence[str]) -> None:
     """Refuse to drop annotators who gave no judgement."""
-    if names and not known:
+    if names and not annotators:
         raise UsageError(f"--drop-annotator {names[0]}: the data name no annotators")
-    if unknown := [name for name in names if name not in known]:
-        raise UsageError(*(f"--drop-annotator {n}: {did_you_mean(n, known)}" for n in unknown))
+    if unknown := [name for name in names if name not in annotators]:
+        raise UsageError(*(f"--drop-annotator {n}: {did_you_mean(n, annotators)}" for n in unknown))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from rejoinder.errors import GateFailed, UsageError
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from rejoinder.files.columns import Columns
     from rejoinder.inputs.items import ItemsLike
+    from rejoinder.metrics.batch_scores import BatchScores
     from rejoinder.verbs.arguments import EvaluatorLike, Metrics
 
 PEOPLE = "people"
@@ -198,20 +199,21 @@ def compare(
         "margin": margin,
     }
     blank = Counter[str]()
+    notes: list[str] = []
+    safeguards = Safeguards()
 
-    def counted(read: Iterator[Item]) -> Iterator[Item]:
-        for item in read:
+    def counted(items: Iterator[Item]) -> Iterator[Item]:
+        for item in items:
             if not item.response.strip():
                 blank[item.system] += 1
             yield item
 
-    if scores is not None or by is not None:
+    if by is not None or scores is not None:
         with open_items(items, columns=columns, monitor=monitor) as source:
             replies = list(counted(source.read()))
-            if by is not None:
+            if scores is None:
                 rankings, refused = compare_people(replies, **options)
             else:
-                assert scores is not None
                 joined = join(
                     replies,
                     read_scores(scores),
@@ -219,48 +221,46 @@ def compare(
                     scores_name=str(scores),
                 )
                 rankings, refused = compare_scores(joined, metrics=names or None, **options)
-        return CompareResult(
-            rankings,
-            refused,
-            baseline=baseline,
-            margin=margin,
-            blank_replies=blank,
-            frame_kind=source.frame_kind,
-        )
-    metric_set = make_metrics(names, language, folder)
-    evaluators = evaluators_of(metric_set, folder, strict=strict)
-    with open_items(items, columns=columns, twice=bool(evaluators), monitor=monitor) as source:
-        safeguards = check_contamination(
-            source.read() if evaluators else (), evaluators, strict=strict, monitor=monitor
-        )
-        batches = evaluate(
-            counted(source.read()),
-            metric_set.item_metrics,
-            strict=False,
-            test_set=safeguards.test_set,
-            any_language=any_language,
-            on_note=monitor.warn,
-        )
-
-        def followed() -> Iterator[Any]:
-            done = 0
+    else:
+        metric_set = make_metrics(names, language, folder)
+        evaluators = evaluators_of(metric_set, folder, strict=strict)
+        with open_items(items, columns=columns, twice=bool(evaluators), monitor=monitor) as source:
+            safeguards = check_contamination(
+                source.read() if evaluators else (), evaluators, strict=strict, monitor=monitor
+            )
+            batches = evaluate(
+                counted(source.read()),
+                metric_set.item_metrics,
+                strict=False,
+                test_set=safeguards.test_set,
+                any_language=any_language,
+                on_note=monitor.warn,
+            )
             with monitor.stream("scoring", source.fraction) as advance:
-                for batch, results in safeguards.watch(batches):
-                    yield batch, results
-                    done += len(batch)
-                    advance(done)
-
-        rankings, refused = compare_systems(metric_set, followed(), **options)
+                watched = _with_progress(safeguards.watch(batches), advance)
+                rankings, refused = compare_systems(metric_set, watched, **options)
+        notes = metric_set.notes()
     return CompareResult(
         rankings,
         refused,
         baseline=baseline,
         margin=margin,
         blank_replies=blank,
-        notes=metric_set.notes(),
+        notes=notes,
         safeguards=safeguards,
         frame_kind=source.frame_kind,
     )
+
+
+def _with_progress(
+    batches: Iterable[tuple[list[Item], list[BatchScores]]], advance: Callable[[int], None]
+) -> Iterator[tuple[list[Item], list[BatchScores]]]:
+    """Pass scored batches through and report the number of items done."""
+    done = 0
+    for batch, results in batches:
+        yield batch, results
+        done += len(batch)
+        advance(done)
 
 
 def _p(value: float | None) -> str:

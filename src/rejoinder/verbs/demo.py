@@ -59,10 +59,7 @@ class DemoResult(Result):
         return {
             "folder": str(self.folder),
             "report": str(self.report),
-            "steps": [
-                {"name": o.name, "state": o.state, "seconds": round(o.seconds, 3)}
-                for o in self.outcomes
-            ],
+            "steps": [outcome.to_dict() for outcome in self.outcomes],
             "rankings": self.rankings,
             "agreement": self.agreement,
         }
@@ -124,5 +121,5 @@ def demo_recipe(
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = read_json(path, dict[str, Any])["results"]
-    return found
+    results: list[dict[str, Any]] = read_json(path, dict[str, Any])["results"]
+    return results

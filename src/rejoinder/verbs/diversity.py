@@ -53,11 +53,11 @@ def diversity(
     any_language: bool = False,
 ) -> DiversityResult:
     """Measure the replies of each system, and of each of its contexts, with set metrics."""
-    found, kind = as_items(items)
+    read, kind = as_items(items)
     metric_set = make_metrics(as_metrics(metrics), language)
     if metric_set.item_metrics:
         label = metric_set.labels[metric_set.item_metrics[0]]
         raise DataError(f"{label} scores single replies; use rejoinder.score")
     return DiversityResult(
-        score_sets(list(found), metric_set.set_metrics, any_language=any_language), metric_set, kind
+        score_sets(list(read), metric_set.set_metrics, any_language=any_language), metric_set, kind
     )

@@ -103,9 +103,9 @@ class Evaluator(Result):
 
         There are ``k`` of them, by default as many as the evaluator was fitted for.
         """
-        found, kind = as_items(items)
-        listed_items = list(found)
-        expansion = self._folder.expansion(listed_items, k, self._leaks(listed_items))
+        read, kind = as_items(items)
+        item_list = list(read)
+        expansion = self._folder.expansion(item_list, k, self._leaks(item_list))
         return Items(expansion.items, kind)
 
     def _make_metrics(self, metrics: tuple[Any, ...], language: str | None) -> MetricSet:

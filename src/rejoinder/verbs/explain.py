@@ -29,7 +29,7 @@ class ExplainResult(Result):
 
 
 def explain(metric: str | Metric) -> ExplainResult:
-    """Return what a metric measures, its parameters and its signature."""
+    """Return the definition of a metric, its parameters and its signature."""
     metric_set = make_metrics([metric], ready=False)
     ((made, label),) = metric_set.labels.items()
     values = {key: getattr(made, key) for key in parameters(type(made))}

@@ -43,8 +43,8 @@ class Items(TableResult, list[Item]):
 
 def load(items: ItemsLike, *, columns: Columns | None = None) -> Items:
     """Read all items of a file, a frame, or a list of dictionaries."""
-    found, kind = as_items(items, columns)
-    return Items(list(found), kind)
+    read, kind = as_items(items, columns)
+    return Items(list(read), kind)
 
 
 def _rating_column(ratings: list[Ratings]) -> list[Any]:

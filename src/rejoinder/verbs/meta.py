@@ -110,17 +110,17 @@ class MetaResult(TableResult, MetaEvaluation):
 
     def _annotators_to_dict(self) -> dict[str, Any] | None:
         """None where no rating names its annotator."""
-        found = self.annotators
-        if found is None or not found.before.names:
+        filtered = self.annotators
+        if filtered is None or not filtered.before.names:
             return None
-        before = _review_to_dict(found.before)
+        before = _review_to_dict(filtered.before)
         if self.before is not None:
             before["results"] = [_result_to_dict(result) for result in self.before]
         return {
             "before": before,
-            "unreliable": to_plain(found.unreliable),
-            "dropped": found.dropped,
-            "after": None if found.after is None else _review_to_dict(found.after),
+            "unreliable": to_plain(filtered.unreliable),
+            "dropped": filtered.dropped,
+            "after": None if filtered.after is None else _review_to_dict(filtered.after),
         }
 
     def _repr_html_(self) -> str:
@@ -174,19 +174,19 @@ def meta(
     replies of these systems are correct, all others incorrect. ``curve`` adds the correlation over
     the number of references, with ``draws`` random draws a point. Annotators who hardly agree with
     the others (``min_kappa``) or prefer planted distractors (``max_distractor``) are listed, and
-    left out with ``drop_unreliable``. ``problems`` that the caller found in the arguments are
-    reported with all others.
+    left out with ``drop_unreliable``. ``problems`` of the caller are reported with those
+    that are detected here.
     """
     names, correct_systems = as_metrics(metrics), as_names(correct)
-    found_problems = [
+    all_problems = [
         *problems,
         *_problems(level, curve, correct_systems, drop_annotators, drop_unreliable),
         *limit_problems(min_kappa, max_distractor),
     ]
     if bool(names) == (scores is not None):
-        found_problems.append("give either metrics or a file of scores")
-    if found_problems:
-        raise UsageError(*found_problems)
+        all_problems.append("give either metrics or a file of scores")
+    if all_problems:
+        raise UsageError(*all_problems)
     folder = evaluator_folder(evaluator)
     check_strict(strict, folder is not None)
     with open_items(items, columns=columns, monitor=monitor) as source:
@@ -223,12 +223,14 @@ def meta(
             before = metric_results(joined, level, settings)
             replies = annotators.items
             joined = replace(joined, items=replies)
-        found = evaluate_metrics(joined, level, settings)
+        evaluation = evaluate_metrics(joined, level, settings)
         curves = (
-            _curves(replies, found, draws, seed, folder, any_language, monitor) if curve else {}
+            _curves(replies, evaluation, draws, seed, folder, any_language, monitor)
+            if curve
+            else {}
         )
     return MetaResult(
-        **vars(found),
+        **vars(evaluation),
         annotators=annotators,
         before=before,
         curves=curves,
@@ -284,14 +286,14 @@ def _contamination(
 
 def _curves(
     items: Sequence[Item],
-    found: MetaEvaluation,
+    evaluation: MetaEvaluation,
     draws: int,
     seed: int,
     folder: str | None,
     any_language: bool,
     monitor: Monitor,
 ) -> dict[str, list[CurvePoint]]:
-    metric_set = make_metrics((result.metric for result in found.results), evaluator=folder)
+    metric_set = make_metrics((result.metric for result in evaluation.results), evaluator=folder)
     metrics = metric_set.item_metrics
     points = reference_curve(
         items, metrics, draws=draws, seed=seed, any_language=any_language, on_note=monitor.warn

@@ -38,7 +38,7 @@ class Monitor:
         return nullcontext(lambda done: None)
 
     def pieces(self, what: str) -> AbstractContextManager[Progress]:
-        """Follow work of a known size: the callback takes done and total."""
+        """Follow work that can be counted: the callback takes the number done and the total."""
         return nullcontext(lambda done, total: None)
 
     def steps(self) -> AbstractContextManager[Callable[[str], None]]:

@@ -16,7 +16,7 @@ from rejoinder.registry import METRICS
 def load_plugin(path: str | Path) -> list[str]:
     """Execute a Python file and register the metrics that it defines; return their names.
 
-    The file runs with the rights of the user, so it is loaded only when asked for.
+    The file runs with the rights of the user, so it is loaded only if the user names it.
     """
     with open_regular(path):
         pass  # an unreadable file is a DataError
@@ -31,14 +31,14 @@ def load_plugin(path: str | Path) -> list[str]:
     except Exception as error:
         del sys.modules[name]
         raise UsageError(f"--plugin {path}: {type(error).__name__}: {error}") from error
-    found = [
+    metrics = [
         each
         for _, each in inspect.getmembers(module, inspect.isclass)
         if issubclass(each, Metric) and each.__module__ == name and hasattr(each, "name")
     ]
-    if not found:
+    if not metrics:
         raise UsageError(f"--plugin {path}: defines no metric; expected a subclass of ItemMetric")
-    for each in found:
+    for each in metrics:
         if lacking := sorted(getattr(each, "__abstractmethods__", ())):
             raise UsageError(f"--plugin {path}: {each.__name__} lacks {', '.join(lacking)}")
         if each.name in METRICS.builtin:
@@ -46,4 +46,4 @@ def load_plugin(path: str | Path) -> list[str]:
                 f"--plugin {path}: the name '{each.name}' is taken by a built-in metric"
             )
         METRICS.add(each.name, each)
-    return [each.name for each in found]
+    return [each.name for each in metrics]

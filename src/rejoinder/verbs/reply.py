@@ -144,26 +144,26 @@ def _make_systems(
     """Make the systems; everything that is wrong with the arguments is reported at once."""
     from rejoinder.systems.system import make_system
 
-    found: list[str] = []
+    wrong: list[str] = []
     missing: list[RejoinderError] = []
     systems: dict[str, System] = {}
     for spec in specs:
         try:
             made = make_system(spec, seed)
         except UsageError as error:
-            found += error.messages
+            wrong += error.messages
             continue
         except RejoinderError as error:
             missing.append(error)
             continue
         if str(made) in systems:
-            found.append(f"the system '{made}' is given twice")
+            wrong.append(f"the system '{made}' is given twice")
         systems[str(made)] = made
     need_pool = [name for name, each in systems.items() if each.needs_pool]
     if need_pool and pool is None:
-        found.append(f"{', '.join(need_pool)}: add --pool PAIRS to take replies from")
-    if found + problems:
-        raise UsageError(*found, *problems)
+        wrong.append(f"{', '.join(need_pool)}: add --pool PAIRS to take replies from")
+    if wrong + problems:
+        raise UsageError(*wrong, *problems)
     if missing:
         raise missing[0]
     return list(systems.values())

@@ -1,4 +1,4 @@
-"""``report``: everything known about some replies, as one HTML page."""
+"""``report``: ranking, agreement with people and browsable items, as one HTML page."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ def report(
 
 def _command(arguments: list[str], options: dict[str, str | None]) -> str:
     """Return the command line that makes this page again."""
-    given = [part for name, value in options.items() if value is not None for part in (name, value)]
-    return shlex.join(["rejoinder", "report", *arguments, *given])
+    flags = [part for name, value in options.items() if value is not None for part in (name, value)]
+    return shlex.join(["rejoinder", "report", *arguments, *flags])
 
 
 def _columns_text(columns: Columns | None) -> str | None:
@@ -155,7 +155,7 @@ def _digest(name: str) -> str:
 
 
 def _evaluator_info(folder: str, replies: list[Item], monitor: Monitor) -> EvaluatorInfo:
-    """Return what is known about the evaluator and these contexts."""
+    """Return the evaluator's name, origin and coverage, and its contamination by these replies."""
     from rejoinder.evaluator import open_evaluator
     from rejoinder.reporting.page.analysis import EvaluatorInfo
 
@@ -179,9 +179,9 @@ def _curves(path: str) -> dict[str, list[CurvePoint]]:
     printed = "expected what 'meta --curve --json' prints"
     read = read_json(path, dict[str, Any])
     try:
-        found = msgspec.convert(read.get("curves", {}), dict[str, list[CurvePoint]])
+        curves = msgspec.convert(read.get("curves", {}), dict[str, list[CurvePoint]])
     except msgspec.ValidationError as error:
         raise DataError(f"{error}; {printed}", path=path) from None
-    if not found:
+    if not curves:
         raise DataError("has no curves; make them with 'meta --curve --json'", path=path)
-    return found
+    return curves

@@ -34,10 +34,7 @@ class RunResult(Result):
         return {
             "recipe": self.recipe.path,
             "work": str(self.work),
-            "steps": [
-                {"name": o.name, "state": o.state, "seconds": round(o.seconds, 3)}
-                for o in self.outcomes
-            ],
+            "steps": [outcome.to_dict() for outcome in self.outcomes],
             "results": self.results,
         }
 

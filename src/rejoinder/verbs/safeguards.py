@@ -32,18 +32,18 @@ def check_strict(strict: bool, has_evaluator: bool) -> None:
 
 def evaluators_of(metrics: MetricSet, folder: str | None, *, strict: bool) -> list[Evaluator]:
     """Return the evaluators of the metrics and the one in ``folder``, each once."""
-    found = metrics.evaluators()
+    evaluators = metrics.evaluators()
     if folder is not None:
         from rejoinder.evaluator import open_evaluator
 
-        found.append(open_evaluator(folder))
-    check_strict(strict, bool(found))
-    return list(dict.fromkeys(found))
+        evaluators.append(open_evaluator(folder))
+    check_strict(strict, bool(evaluators))
+    return list(dict.fromkeys(evaluators))
 
 
 @dataclass
 class Safeguards:
-    """What is known about the test set and each evaluator."""
+    """Contamination of the test set, and its coverage, by each evaluator."""
 
     contamination: dict[str, ContaminationReport] = field(default_factory=dict)
     """Contexts and replies that an evaluator has in its training data, by evaluator."""
@@ -75,7 +75,7 @@ class Safeguards:
         return {
             "coverage": [{"evaluator": n, **asdict(c)} for n, c in self.coverage.items()],
             "contamination": [
-                {"evaluator": n, **asdict(found)} for n, found in self.contamination.items()
+                {"evaluator": n, **asdict(report)} for n, report in self.contamination.items()
             ],
         }
 
@@ -85,15 +85,15 @@ def check_contamination(
 ) -> Safeguards:
     """Look for the test set in the training data of each evaluator.
 
-    What is found is reported as a warning, or refused if ``strict``.
+    Contexts that are in it are a warning, or, if ``strict``, a DataError.
     """
     if not evaluators:
         return Safeguards()
     from rejoinder.evaluator.contamination import TestSet
 
     test_set = TestSet.of(items)
-    found = {str(evaluator): test_set.report(evaluator) for evaluator in evaluators}
-    for name, each in found.items():
+    reports = {str(evaluator): test_set.report(evaluator) for evaluator in evaluators}
+    for name, each in reports.items():
         if each.seen and strict:
             raise DataError(
                 f"{each} by {name} {TRAINING_DATA}; remove them from the items, or fit an evaluator"
@@ -103,7 +103,7 @@ def check_contamination(
         report(f"{each} by {name} {TRAINING_DATA}")
         if copied := each.describe_replies():
             monitor.warn(f"{name}: {copied}")
-    return Safeguards(found, test_set=test_set)
+    return Safeguards(reports, test_set=test_set)
 
 
 def coverage_lines(name: str, covered: CoverageSummary) -> Iterator[tuple[str, bool]]:

@@ -115,8 +115,8 @@ class ScoreResult(TableResult, Mapping[str, MetricScores]):
 
     def columns(self) -> FrameColumns:
         scores = {
-            label: [None if value != value else value for value in found.values.tolist()]
-            for label, found in self.items()
+            label: [None if value != value else value for value in metric.values.tolist()]
+            for label, metric in self.items()
         }
         named = [None if system == UNNAMED else system for system in self.systems]
         return {"id": list(self.ids), "system": named, **scores}
@@ -207,20 +207,20 @@ def score(
     object such as ``Bleu(n=2)``. ``columns`` says which columns hold which field, as in
     ``{"reply": "bot_answer"}``. ``evaluator`` is what :func:`fit` made, or its folder.
 
-    There are confidence intervals if ``intervals`` or ``resamples`` is given. With ``output``, the
-    scores go to this file batch by batch ("-": stdout), with their ``parts`` if wanted, and are
-    kept in memory only if ``keep``. ``strict`` refuses items that are in the evaluator's training
-    data, which are otherwise counted in ``result.safeguards.contamination``. Texts in a language
-    that an encoder or the evaluator does not know are refused, unless ``any_language``.
+    ``intervals`` or ``resamples`` add confidence intervals. With ``output``, the scores go to this
+    file batch by batch ("-": stdout), with their ``parts`` if wanted, and are kept in memory only
+    if ``keep``. ``strict`` refuses items that are in the evaluator's training data, which are
+    otherwise counted in ``result.safeguards.contamination``. Texts in a language that an encoder or
+    the evaluator does not know are refused, unless ``any_language``.
     """
     folder = evaluator_folder(evaluator)
-    given = chosen_items(items, replies, references, contexts)
-    check_output(_path(output), [path_of(given), folder])
+    to_score = chosen_items(items, replies, references, contexts)
+    check_output(_path(output), [path_of(to_score), folder])
     metric_set = make_metrics(as_metrics(metrics), language, folder)
     if not metric_set.labels:
         raise UsageError("which metrics? Give metrics=['bleu(n=2)']")
     evaluators = evaluators_of(metric_set, folder, strict=strict)
-    with open_items(given, columns=columns, twice=bool(evaluators), monitor=monitor) as source:
+    with open_items(to_score, columns=columns, twice=bool(evaluators), monitor=monitor) as source:
         safeguards = check_contamination(
             source.read() if evaluators else (), evaluators, strict=strict, monitor=monitor
         )
@@ -354,10 +354,10 @@ def score_one(
         }
     )
     result = score([item], [metric], language=language, evaluator=evaluator)
-    (found,) = result.values()
-    for reason in found.unscored.values():
+    (scores,) = result.values()
+    for reason in scores.unscored.values():
         raise DataError(f"{metric}: {reason}")
-    return float(found.values[0])
+    return float(scores.values[0])
 
 
 def _path(output: str | os.PathLike[str] | None) -> Path | None:

@@ -78,14 +78,14 @@ def show(
 
 
 def _list(path: str, columns: Columns | None, max_items: int | None) -> ListResult:
-    listed: list[Item] = []
+    shown: list[Item] = []
     more = 0
     for item in read_items(path, columns):
-        if max_items is None or len(listed) < max_items:
-            listed.append(item)
+        if max_items is None or len(shown) < max_items:
+            shown.append(item)
         else:
             more += 1
-    return ListResult(listed, more)
+    return ListResult(shown, more)
 
 
 def _find(path: str, columns: Columns | None, wanted: str) -> Item:

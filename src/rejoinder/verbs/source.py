@@ -42,14 +42,14 @@ def open_items(
     twice: bool = False,
     monitor: Monitor = SILENT,
 ) -> Iterator[ItemSource]:
-    """Open items of any kind; complaints about the data name the file."""
+    """Open a file, a frame or a list of items; errors in the data name the file."""
     if not isinstance(items, (str, os.PathLike)):
-        found, kind = as_items(items, columns, monitor.message)
+        read, kind = as_items(items, columns, monitor.message)
         if twice:
-            listed = list(found)
-            yield ItemSource(lambda: iter(listed), frame_kind=kind)
+            item_list = list(read)
+            yield ItemSource(lambda: iter(item_list), frame_kind=kind)
         else:
-            yield ItemSource(lambda: found, frame_kind=kind)
+            yield ItemSource(lambda: read, frame_kind=kind)
         return
     source = ItemFile(os.fspath(items), columns, monitor.message)
     with ExitStack() as stack:
@@ -76,7 +76,7 @@ def _seekable(source: ItemFile) -> Iterator[None]:
 
 @contextmanager
 def naming(path: str | None) -> Iterator[None]:
-    """Put the file's name before a complaint about its data that does not name it."""
+    """Add the file's name to a DataError that does not name one."""
     try:
         yield
     except DataError as error:
@@ -91,20 +91,20 @@ def chosen_items(
     references: Sequence[Any] | None,
     contexts: Sequence[Any] | None,
 ) -> ItemsLike:
-    """Return the items, from one of the two ways to give them."""
+    """Return ``items``, or items made of the lists of texts; UsageError for both or neither."""
     if items is not None:
         if not (replies is references is contexts is None):
             raise UsageError("give either items, or replies with references and contexts")
         return items
     if replies is None:
-        raise UsageError("what is to be scored? Give items, or replies=[…]")
+        raise UsageError("there is nothing to score: give items, or replies=[…]")
     from rejoinder.inputs.texts import from_texts
 
     return from_texts(replies, references=references, contexts=contexts)
 
 
 def path_of(items: Any) -> str | None:
-    """Return the path, if the items are in a file."""
+    """Return the path of items in a file; None for items in memory."""
     return os.fspath(items) if isinstance(items, (str, os.PathLike)) else None
 
 

@@ -177,7 +177,7 @@ def test_rejoinder_without_a_rater(tmp_path: Path) -> None:
     without = "rejoinder(ref=rouge-l(beta=1),rating=false)"
     assert score(spec, evaluator) == score(without, evaluator)
     (metric,) = make_metrics(spec, evaluator=evaluator).item_metrics
-    assert metric.notes() == ["small has no rater, so that rejoinder does without"]
+    assert metric.notes() == ["small has no rater: rejoinder is computed without rating"]
     assert "|rating:no|" in metric.signature()
 
 
@@ -185,7 +185,7 @@ def test_rejoinder_without_a_range_of_the_rating(tmp_path: Path) -> None:
     ranges = {key: value for key, value in RANGES.items() if key != "rating"}
     evaluator = open_small(make_evaluator(tmp_path / "small", ranges=ranges))
     (metric,) = make_metrics("rejoinder(ref=rouge-l(beta=1))", evaluator=evaluator).item_metrics
-    assert "knows no range of rating" in metric.notes()[0]
+    assert "has no range of rating" in metric.notes()[0]
     assert "|rating:no|" in metric.signature()
 
 
@@ -218,7 +218,7 @@ def test_equal_scores_have_no_range(evaluator: Evaluator) -> None:
 
 
 def test_any_two_metrics_without_an_evaluator() -> None:
-    """Less is better for wer: 0, ½, 1 are turned round."""
+    """Lower is better for wer: 0, ½, 1 become 1, ½, 0."""
     assert score("ruber(ref=rouge-l(beta=1),unref=wer)", None) == pytest.approx([1, 0.5, 0])
 
 

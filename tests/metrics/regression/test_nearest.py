@@ -190,7 +190,7 @@ def test_unreadable_texts() -> None:
         ("svr(c=0)", "c=0 is not above 0"),
         ("svr(gamma=-1)", "gamma=-1 is not above 0"),
         ("svr(share=some)", "share=some is not one of auto, never, always"),
-        ("svr(least=0)", "least=0 is not from 1"),
+        ("svr(min_references=0)", "min_references=0 is not from 1"),
         ("svr(dd=wer)", "svr has no parameter 'dd'"),
     ],
 )

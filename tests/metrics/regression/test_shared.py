@@ -134,7 +134,7 @@ def test_least_and_share() -> None:
     always, never = (values(f"svr(d={WER},share={s})", items) for s in ("always", "never"))
     assert np.abs(always - never).max() > 0.01
     np.testing.assert_allclose(auto, always, rtol=0, atol=1e-12)
-    own = values(f"svr(d={WER},least=8)", items)
+    own = values(f"svr(d={WER},min_references=8)", items)
     np.testing.assert_allclose(own, never, rtol=0, atol=1e-12)
 
 

@@ -57,8 +57,8 @@ class NgramSet(TokenizedSet):
     pooled: ClassVar[bool] = True
 
     def reason(self, batch: Batch) -> str | None:
-        if (found := super().reason(batch)) is not None:
-            return found
+        if (missing := super().reason(batch)) is not None:
+            return missing
         if self.tokens(batch).lengths[batch.reply].max() < self.n:
             return f"no {self.n}-grams: every reply is shorter"
         return None

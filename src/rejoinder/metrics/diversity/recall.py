@@ -10,8 +10,8 @@ weight). A reference that ``d`` cannot compare with any output is left out; if a
 no value. A system's value is the mean over its contexts.
 
 >>> import rejoinder
->>> known = ["i see a dog", "no"]
->>> shared = {"context": ["hm?"], "references": known}
+>>> references = ["i see a dog", "no"]
+>>> shared = {"context": ["hm?"], "references": references}
 >>> items = [{"id": r, "response": r, **shared} for r in ("i see", "no")]
 >>> [round(score.value, 4) for score in rejoinder.diversity(items, ["recall(d=rouge-l)"])]
 [0.8333]
@@ -60,8 +60,8 @@ class Recall(SetMetric):
         return self.d.languages()
 
     def reason(self, batch: Batch) -> str | None:
-        if (found := super().reason(batch)) is not None:
-            return found
+        if (missing := super().reason(batch)) is not None:
+            return missing
         for pairs in _pairs(batch):
             reasons = self.d.reasons(pairs)
             if any(reason is None for reason in reasons):

@@ -69,8 +69,8 @@ class SelfBleu(TokenizedSet):
 
     def reason(self, batch: Batch) -> str | None:
         """Also refuse replies without words: they resemble no other, and would count as diverse."""
-        if (found := super().reason(batch)) is not None:
-            return found
+        if (missing := super().reason(batch)) is not None:
+            return missing
         empty = int((self.tokens(batch).lengths[batch.reply] == 0).sum())
         return f"a reply without words ({empty} of {len(batch)} replies)" if empty else None
 

@@ -129,8 +129,8 @@ class BertScore(EncoderMetric):
 
     @cached_property
     def _importance(self) -> Floats:
-        known = self.measured.idf() if self.idf and self.measured is not None else np.ones(1)
-        return importance(self.encoder, known)
+        weights = self.measured.idf() if self.idf and self.measured is not None else np.ones(1)
+        return importance(self.encoder, weights)
 
     def finish(self, rows: Floats) -> Floats:
         return self._value(rows, self.part)
@@ -148,12 +148,14 @@ class BertScore(EncoderMetric):
         return np.asarray((value - baseline) / (1 - baseline))
 
 
-def importance(encoder: Encoder, known: Floats) -> Floats:
-    """Return the importance of tokens by their number: ``known``, but 0 for special tokens. The
-    last entry is that of all higher numbers."""
+def importance(encoder: Encoder, weights: Floats) -> Floats:
+    """Return ``weights`` (by token number) with 0 for special tokens.
+
+    The last entry is that of all higher numbers.
+    """
     marks = sorted(encoder.special_ids)
-    missing = max([mark + 2 - len(known) for mark in marks], default=0)
-    table = np.concatenate([known, np.full(max(missing, 0), known[-1])])
+    missing = max([mark + 2 - len(weights) for mark in marks], default=0)
+    table = np.concatenate([weights, np.full(max(missing, 0), weights[-1])])
     table[marks] = 0.0
     return table
 

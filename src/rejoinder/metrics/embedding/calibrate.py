@@ -72,8 +72,8 @@ def calibrate(
     on_progress: Progress | None = None,
 ) -> Calibration:
     """Measure the mean P, R and F of random pairs of different texts, without and with idf."""
-    known = np.ones(1), idf(texts.counts, texts.texts)
-    tables = [importance(metric.encoder, each) for each in known]
+    weights = np.ones(1), idf(texts.counts, texts.texts)
+    tables = [importance(metric.encoder, each) for each in weights]
     sums = [np.zeros(4), np.zeros(4)]
     batch = _pairs(texts.sample, pairs, random.Random(seed))
     done = 0

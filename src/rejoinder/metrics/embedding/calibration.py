@@ -67,28 +67,30 @@ def _read(path: str) -> tuple[Calibration, str]:
     path = os.path.expanduser(path)
     try:
         content = read_bytes(path)
-        found = read_json(path, Calibration)
+        calibration = read_json(path, Calibration)
     except DataError as error:
         raise DataError(f"{error}; {HOW}") from None
-    numbers = [*found.random_pairs, *found.random_pairs_idf]
-    whole = all(0 <= c <= found.texts and token >= 0 for token, c in found.counts.items())
+    numbers = [*calibration.random_pairs, *calibration.random_pairs_idf]
+    whole = all(
+        0 <= c <= calibration.texts and token >= 0 for token, c in calibration.counts.items()
+    )
     if not whole or not all(math.isfinite(b) and b < 1 for b in numbers):
         raise DataError(f"is not a calibration: its numbers are out of range; {HOW}", path=path)
-    return found, hashlib.sha256(content).hexdigest()[:12]
+    return calibration, hashlib.sha256(content).hexdigest()[:12]
 
 
 def check_calibration(path: str, digest: str, layer: int) -> None:
     """Raise DataError unless the calibration belongs to this model and layer."""
-    found = open_calibration(path)
-    if found.digest != digest:
+    calibration = open_calibration(path)
+    if calibration.digest != digest:
         raise DataError(
-            f"the calibration was made with the model {found.model}@{found.digest}, and the metric"
-            f" uses one with the digest {digest}; {HOW}",
+            f"the calibration was made with the model {calibration.model}@{calibration.digest}, and"
+            f" the metric uses one with the digest {digest}; {HOW}",
             path=path,
         )
-    if found.layer != layer:
+    if calibration.layer != layer:
         raise DataError(
-            f"the calibration was made with layer {found.layer}, and the metric uses layer"
+            f"the calibration was made with layer {calibration.layer}, and the metric uses layer"
             f" {layer}; {HOW}",
             path=path,
         )

@@ -51,8 +51,8 @@ class EncoderMetric(ItemMetric):
         return self.encoder.notes()
 
     def languages(self) -> dict[str, frozenset[str]]:
-        known = self.encoder.languages
-        return {} if known is None else {f"the encoder {self.encoder.name}": known}
+        languages = self.encoder.languages
+        return {} if languages is None else {f"the encoder {self.encoder.name}": languages}
 
 
 def distinct_texts(batch: Batch) -> tuple[list[str], Ints, Ints]:

@@ -49,10 +49,10 @@ class VectorPool(PooledMetric):
     def reasons(self, batch: Batch) -> Reasons:
         if not self._of_query:
             return super().reasons(batch)
-        found = super().reasons(batch.with_last_turn_as_reference)
-        found[found == UNKNOWN_REFERENCES] = UNKNOWN_QUERY
-        found[batch.with_last_turn_as_reference.counts == 0] = NO_CONTEXT
-        return found
+        reasons = super().reasons(batch.with_last_turn_as_reference)
+        reasons[reasons == UNKNOWN_REFERENCES] = UNKNOWN_QUERY
+        reasons[batch.with_last_turn_as_reference.counts == 0] = NO_CONTEXT
+        return reasons
 
     def rows(self, batch: Batch) -> Floats:
         return super().rows(batch.with_last_turn_as_reference if self._of_query else batch)

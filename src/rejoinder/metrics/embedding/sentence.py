@@ -10,8 +10,8 @@ Choices: a blank reply is 0. Texts that are longer than the model can read are t
 counted. The corpus value is the mean over items.
 
 >>> import rejoinder
->>> known = ["What a lovely cat!"], ["The meeting is on Monday."]
->>> near, far = (rejoinder.score_one("sentence-cosine", "Your kitten is cute.", r) for r in known)
+>>> both = ["What a lovely cat!"], ["The meeting is on Monday."]
+>>> near, far = (rejoinder.score_one("sentence-cosine", "Your kitten is cute.", r) for r in both)
 >>> near > 0.5 > far
 True
 """

@@ -33,8 +33,8 @@ def unknown(reasons: Reasons, batch: Batch, known: NDArray[np.bool_]) -> Reasons
     free = np.array([reason is None for reason in reasons], dtype=bool)
     there = np.concatenate([np.zeros(1, np.int64), np.cumsum(known[batch.reference])])
     reasons[free & (np.diff(there[batch.first]) == 0)] = UNKNOWN_REFERENCES
-    said = ~batch.table.blank[batch.reply]
-    reasons[free & said & ~known[batch.reply]] = UNKNOWN_REPLY
+    has_text = ~batch.table.blank[batch.reply]
+    reasons[free & has_text & ~known[batch.reply]] = UNKNOWN_REPLY
     return reasons
 
 
@@ -101,8 +101,10 @@ class StaticMetric(OverlapMetric):
         return super()._signed(key)
 
     def languages(self) -> dict[str, frozenset[str]]:
-        known = self.word_vectors.languages
-        return {} if known is None else {f"the word vectors {self.word_vectors.name}": known}
+        languages = self.word_vectors.languages
+        return (
+            {} if languages is None else {f"the word vectors {self.word_vectors.name}": languages}
+        )
 
     def known(self, batch: Batch) -> KnownWords:
         """Return the words of the batch that have a vector, looked up once for all metrics."""

@@ -100,10 +100,10 @@ class Blend(WholeItemMetric, EvaluatorMetric):
         return list(dict.fromkeys([*super().evaluators(), *nested]))
 
     def languages(self) -> dict[str, frozenset[str]]:
-        known = super().languages()
+        languages = super().languages()
         for metric in self.components.values():
-            known |= metric.languages()
-        return known
+            languages |= metric.languages()
+        return languages
 
     def missing_requirement(self) -> str | None:
         if self.norm == "fixed" and self.evaluator is None:
@@ -139,14 +139,14 @@ class Blend(WholeItemMetric, EvaluatorMetric):
         return BLENDS[self.blend](parts["ref"], parts["unref"])
 
     def score(self, scoring: ScoringContext) -> BatchScores:
-        found = {key: scoring.score(metric) for key, metric in self.components.items()}
+        scores = {key: scoring.score(metric) for key, metric in self.components.items()}
         reasons: Reasons = np.full(len(scoring.batch), None, object)
-        for key in reversed([key for key in found if key not in self.optional]):
-            given = found[key].reasons
-            unscored = np.array([reason is not None for reason in given], bool)
-            reasons[unscored] = given[unscored]
+        for key in reversed([key for key in scores if key not in self.optional]):
+            of_component = scores[key].reasons
+            unscored = np.array([reason is not None for reason in of_component], bool)
+            reasons[unscored] = of_component[unscored]
         keep = np.flatnonzero([reason is None for reason in reasons])
-        parts = {key: self._normalised(key, found[key].values[keep]) for key in found}
+        parts = {key: self._normalised(key, scores[key].values[keep]) for key in scores}
         counts = {key: np.isfinite(parts[key]) for key in parts if key in self.optional}
         rows = np.column_stack(
             [
@@ -156,7 +156,7 @@ class Blend(WholeItemMetric, EvaluatorMetric):
                 np.ones(len(keep)),
             ]
         )
-        expansion = next((f.expansion for f in found.values() if f.expansion is not None), None)
+        expansion = next((f.expansion for f in scores.values() if f.expansion is not None), None)
         return batch_scores(self, scoring.batch, rows, keep, reasons, expansion)
 
     def _normalised(self, key: str, values: Floats) -> Floats:
@@ -185,11 +185,11 @@ class Blend(WholeItemMetric, EvaluatorMetric):
     def parts(self, rows: Floats) -> dict[str, Floats]:
         optional = [key for key in self.components if key in self.optional]
         first_count = 1 + len(self.components)
-        found = {}
+        parts = {}
         for place, key in enumerate(self.components, start=1):
             count = rows[..., -1]
             if key in optional:
                 count = rows[..., first_count + optional.index(key)]
             with np.errstate(invalid="ignore"):
-                found[key] = rows[..., place] / count
-        return found
+                parts[key] = rows[..., place] / count
+        return parts

@@ -57,11 +57,11 @@ class EvaluatorMetric(ItemMetric):
         return [] if self.evaluator_or_none is None else [self.evaluator_or_none]
 
     def languages(self) -> dict[str, frozenset[str]]:
-        known = super().languages()
+        languages = super().languages()
         for evaluator in self.evaluators():
             if (code := evaluator.manifest.language) is not None:
-                known[f"the evaluator {evaluator.name}"] = frozenset({code})
-        return known
+                languages[f"the evaluator {evaluator.name}"] = frozenset({code})
+        return languages
 
     def _signed(self, key: str) -> str:
         if key == "evaluator":
@@ -72,7 +72,7 @@ class EvaluatorMetric(ItemMetric):
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkMetric(WholeItemMetric, EvaluatorMetric):
-    """A metric that is the output of one of the evaluator's networks, so it cannot do without one.
+    """A metric that is the output of one of the evaluator's networks, so an evaluator is required.
 
     Its rows are a score and 1; scores come with the coverage of the context by the logs.
     """

@@ -33,12 +33,12 @@ def find_range(evaluator: Evaluator, metric: Metric) -> tuple[float, float] | No
 
 def range_of(evaluator: Evaluator, metric: Metric) -> tuple[float, float]:
     """Return the range of a metric; UsageError if the evaluator does not know it."""
-    if (found := find_range(evaluator, metric)) is not None:
-        return found
-    known = ", ".join(evaluator.manifest.ranges) or "none"
+    if (limits := find_range(evaluator, metric)) is not None:
+        return limits
+    specs = ", ".join(evaluator.manifest.ranges) or "none"
     raise UsageError(
         f"{evaluator.name} knows no range of {_without_evaluator(metric.spec())}, which norm=fixed"
-        f" needs: use norm=set, or a metric with a known range: {known}"
+        f" needs: use norm=set, or a metric with a known range: {specs}"
     )
 
 
@@ -48,8 +48,8 @@ def default_referenced(evaluator: Evaluator | None) -> Metric:
     best, *_ = DEFAULT_REFERENCED
     if evaluator is None:
         return make_metric(best)
-    known = {make_metric(text) for text in evaluator.manifest.ranges if _is_default(text)}
-    chosen = next((name for name in DEFAULT_REFERENCED if make_metric(name) in known), best)
+    measured = {make_metric(text) for text in evaluator.manifest.ranges if _is_default(text)}
+    chosen = next((name for name in DEFAULT_REFERENCED if make_metric(name) in measured), best)
     return make_metric(chosen, evaluator.manifest.language, evaluator)
 
 

@@ -34,15 +34,15 @@ class Rating(NetworkMetric):
     needs: ClassVar[frozenset[str]] = frozenset({"context", "references", "evaluator"})
 
     def reasons(self, batch: Batch) -> Reasons:
-        found = super().reasons(batch)
+        reasons = super().reasons(batch)
         for number, item in enumerate(batch.items):
             if not self.opened_evaluator.has_rater:
-                found[number] = NO_RATER
+                reasons[number] = NO_RATER
             elif not has_context(item):
-                found[number] = NO_CONTEXT
+                reasons[number] = NO_CONTEXT
             elif not good_references(item):
-                found[number] = NO_GOOD_REFERENCE
-        return found
+                reasons[number] = NO_GOOD_REFERENCE
+        return reasons
 
     def stats(self, batch: Batch) -> Floats:
         """The rating, and 1."""

@@ -48,7 +48,7 @@ from rejoinder.metrics.evaluator.blend import BLENDS, UNREFERENCED, Blend
 from rejoinder.metrics.evaluator.ranges import default_referenced, find_range
 from rejoinder.metrics.metric import ItemMetric, make_metric, nested_signature
 
-NO_RANGE = "the evaluator knows no range of rating, so that rejoinder leaves it out"
+NO_RANGE = "the evaluator has no range of rating: rejoinder is computed without rating"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,10 +63,13 @@ class Rejoinder(Blend):
 
     @cached_property
     def components(self) -> Mapping[str, ItemMetric]:
-        found = {"ref": self.ref or default_referenced(self.evaluator_or_none), "unref": self.unref}
+        components = {
+            "ref": self.ref or default_referenced(self.evaluator_or_none),
+            "unref": self.unref,
+        }
         if self._rater_is_usable:
-            found["rating"] = make_metric("rating", evaluator=self.evaluator_or_none)
-        return found  # type: ignore[return-value]
+            components["rating"] = make_metric("rating", evaluator=self.evaluator_or_none)
+        return components  # type: ignore[return-value]
 
     @cached_property
     def _rater_is_usable(self) -> bool:
@@ -87,7 +90,7 @@ class Rejoinder(Blend):
             if evaluator.has_rater:
                 notes.append(NO_RANGE)
             else:
-                notes.append(f"{evaluator.name} has no rater, so that rejoinder does without")
+                notes.append(f"{evaluator.name} has no rater: rejoinder is computed without rating")
         return notes
 
     def _signed(self, key: str) -> str:

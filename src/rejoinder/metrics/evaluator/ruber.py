@@ -14,7 +14,7 @@ better with people.
 value of the evaluated set: a score depends on the other items, and all items are kept in memory.
 Equal values become ½. ``fixed`` takes the range that the evaluator measured on held-out dialogues
 (its manifest lists them), so that a score does not depend on other items; values outside of it are
-cut to 0 or 1. A metric of which less is better is turned round.
+cut to 0 or 1. A metric whose lower values are better enters as 1 - n(v).
 
 ``scale``: ``plain`` takes probabilities as they are, as the paper does; ``odds`` takes their log
 odds, see ``rejoinder``.

@@ -64,6 +64,6 @@ class VBertScore(BertScore, ExpandingMetric):
         return rows
 
     def reasons(self, batch: Batch) -> Reasons:
-        found = super().reasons(batch)
-        found[(batch.counts > 0) & (batch.max_weight <= 0)] = ONLY_BAD_REFERENCES
-        return found
+        reasons = super().reasons(batch)
+        reasons[(batch.counts > 0) & (batch.max_weight <= 0)] = ONLY_BAD_REFERENCES
+        return reasons

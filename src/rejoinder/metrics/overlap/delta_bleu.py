@@ -74,6 +74,6 @@ class DeltaBleu(Bleu):
         return super().parts(rows) if self._together else {}
 
     def reasons(self, batch: Batch) -> Reasons:
-        found = super().reasons(batch)
-        found[(batch.counts > 0) & (batch.max_weight <= 0)] = ONLY_BAD_REFERENCES
-        return found
+        reasons = super().reasons(batch)
+        reasons[(batch.counts > 0) & (batch.max_weight <= 0)] = ONLY_BAD_REFERENCES
+        return reasons

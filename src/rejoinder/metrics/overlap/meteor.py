@@ -108,17 +108,17 @@ class Meteor(OverlapMetric):
             return np.arange(len(words), dtype=np.int32), words
         number: dict[str, int] = {}
         stems = (_stem(self.stem, word) for word in words)
-        found = [number.setdefault(stem, len(number)) for stem in stems]
-        return np.array(found, np.int32), list(number)
+        numbers = [number.setdefault(stem, len(number)) for stem in stems]
+        return np.array(numbers, np.int32), list(number)
 
     def _thesaurus(self, stems: list[str]) -> tuple[Ints, Ints]:
         """Return the synonyms of each stem that occur in the batch, concatenated."""
         if self.synonyms == "none":
             return np.zeros(1, np.int64), np.zeros(0, np.int64)
         number = {stem: i for i, stem in enumerate(stems)}
-        found = [[number[s] for s in _synonyms(stem) if s in number] for stem in stems]
-        first = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(f) for f in found])])
-        return first.astype(np.int64), np.array([s for f in found for s in f], np.int64)
+        synonyms = [[number[s] for s in _synonyms(stem) if s in number] for stem in stems]
+        first = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(f) for f in synonyms])])
+        return first.astype(np.int64), np.array([s for f in synonyms for s in f], np.int64)
 
     def finish(self, rows: Floats) -> Floats:
         precision, recall, penalty = self._ingredients(rows)
@@ -146,9 +146,11 @@ def _share(part: Floats, whole: Floats) -> Floats:
 def _stemmer(algorithm: str) -> Any:
     import snowballstemmer
 
-    known = snowballstemmer.algorithms()
-    if algorithm not in known:
-        raise ValueError(f"stem={algorithm} is not a stemmer: {did_you_mean(algorithm, known)}")
+    algorithms = snowballstemmer.algorithms()
+    if algorithm not in algorithms:
+        raise ValueError(
+            f"stem={algorithm} is not a stemmer: {did_you_mean(algorithm, algorithms)}"
+        )
     return snowballstemmer.stemmer(algorithm)
 
 

@@ -13,8 +13,8 @@ is scored by the others (``loo=true``: leave one out): all references that diffe
 space only are left out. The corpus value is the mean over items.
 
 >>> import rejoinder
->>> known = ["a b c d", "a b x y", "a x y z", "p q r s"]
->>> rejoinder.score_one("am(d=wer(tok=whitespace))", "a b c d", known)
+>>> references = ["a b c d", "a b x y", "a x y z", "p q r s"]
+>>> rejoinder.score_one("am(d=wer(tok=whitespace))", "a b c d", references)
 0.25
 """
 

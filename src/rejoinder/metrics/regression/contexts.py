@@ -79,9 +79,9 @@ class Context(Layout):
         """[r] the highest number of times that an item has each reference; nearly always 1."""
         owner = np.repeat(np.arange(len(self.items)), np.diff(self.first))
         numbers, counts = np.unique(owner * self.references + self.column, return_counts=True)
-        found = np.zeros(self.references, np.int64)
-        np.maximum.at(found, numbers % self.references, counts)
-        return found
+        highest = np.zeros(self.references, np.int64)
+        np.maximum.at(highest, numbers % self.references, counts)
+        return highest
 
     @cached_property
     def squared_distances(self) -> Floats:
@@ -94,14 +94,14 @@ class Context(Layout):
         return np.asarray(square[:, None] + square[None, : self.references] - 2 * product)
 
     def comparable(self, place: int, seen: Ints) -> Ints:
-        """Return those of the references ``seen`` to which the similarity of the reply is known."""
+        """Return those of the references ``seen`` whose similarity to the reply is not NaN."""
         if self.why is None:
             return seen
         column = self.column[seen]
-        known = ~np.isnan(self.similarity[:, self.reply[place], column]).any(axis=0)
+        comparable = ~np.isnan(self.similarity[:, self.reply[place], column]).any(axis=0)
         if not self.replies_only:
-            known &= ~np.isnan(self.similarity[:, column, column]).any(axis=0)
-        return seen[known]
+            comparable &= ~np.isnan(self.similarity[:, column, column]).any(axis=0)
+        return seen[comparable]
 
     def incomparable(self, columns: Ints) -> object:
         """Return why some of these references cannot be compared with one another, or None."""
@@ -183,14 +183,14 @@ def layouts(batch: Batch, weight: Floats, replies_only: bool) -> Iterator[Layout
         )
 
 
-def given_weights(batch: Batch) -> Floats:
+def item_weights(batch: Batch) -> Floats:
     """Return [m] the weights of references in the items; NaN for those without a weight. The items
     may have blank references that the batch has not."""
-    given = [r.weight for item in batch.items for r in item.references]
-    if len(given) > len(batch.reference):
+    weights = [r.weight for item in batch.items for r in item.references]
+    if len(weights) > len(batch.reference):
         every = (r for item in batch.items for r in item.references)
-        given = [r.weight for r in every if r.text and not r.text.isspace()]
-    weight = np.array(given, np.float64)  # None becomes NaN
+        weights = [r.weight for r in every if r.text and not r.text.isspace()]
+    weight = np.array(weights, np.float64)  # None becomes NaN
     assert len(weight) == len(batch.reference)
     return weight
 
@@ -207,19 +207,19 @@ def _compared(
     batch: Batch, waiting: Sequence[Layout], metrics: Sequence[ItemMetric]
 ) -> Iterator[Context]:
     blocks = [(layout.texts, layout.reference_texts) for layout in waiting]
-    found = [similarities(metric, batch, blocks) for metric in metrics]
+    compared = [similarities(metric, batch, blocks) for metric in metrics]
     for which, layout in enumerate(waiting):
-        values = np.stack([by_metric[which][0] for by_metric in found])
-        reasons = [by_metric[which][1] for by_metric in found]
+        values = np.stack([by_metric[which][0] for by_metric in compared])
+        reasons = [by_metric[which][1] for by_metric in compared]
         yield Context(**vars(layout), similarity=values, why=_first(reasons))
 
 
 def _first(reasons: Sequence[Reasons | None]) -> Reasons | None:
     """Return the first of several metrics' reasons for each pair."""
-    known = [found for found in reasons if found is not None]
-    if not known:
+    present = [each for each in reasons if each is not None]
+    if not present:
         return None
-    merged = known[0].copy()
-    for other in known[1:]:
+    merged = present[0].copy()
+    for other in present[1:]:
         merged = np.where(unset(merged), other, merged)
     return merged

@@ -17,7 +17,7 @@ from rejoinder.metrics.batch import Batch, Floats, Ints
 from rejoinder.metrics.batch_scores import BatchScores, batch_scores
 from rejoinder.metrics.metric import ItemMetric, WholeItemMetric, nested_default
 from rejoinder.metrics.reasons import NO_REFERENCES, ONLY_BAD_REFERENCES, Reasons
-from rejoinder.metrics.regression.contexts import Context, Layout, contexts, given_weights
+from rejoinder.metrics.regression.contexts import Context, Layout, contexts, item_weights
 from rejoinder.metrics.regression.similarity import unset
 from rejoinder.progress import Progress
 
@@ -80,7 +80,7 @@ class Estimator(WholeItemMetric):
         values, reasons = np.full(len(batch), np.nan), np.full(len(batch), None, object)
         reasons[batch.counts == 0] = NO_REFERENCES
         if "weights" in self.needs:
-            weight = given_weights(batch)
+            weight = item_weights(batch)
         else:
             batch = batch.with_positive_references()
             weight = batch.weight
@@ -112,16 +112,16 @@ class Estimator(WholeItemMetric):
 
     def seen(self, context: Context, place: int, reasons: Reasons) -> Ints | None:
         """Return the references that an item is compared with; or None, and set the reason."""
-        found = context.seen(place, self.loo)
+        references = context.seen(place, self.loo)
         number = context.items[place]
-        if not len(found):
+        if not len(references):
             reasons[number] = NO_OTHER
             return None
-        known = context.comparable(place, found)
-        if not len(known):
-            reasons[number] = context.reason(place, found)
+        comparable = context.comparable(place, references)
+        if not len(comparable):
+            reasons[number] = context.reason(place, references)
             return None
-        return known
+        return comparable
 
     def reasons(self, batch: Batch) -> Reasons:
         from rejoinder.metrics.scoring_context import ScoringContext

@@ -36,19 +36,19 @@ class NearestEstimator(Estimator):
 
         for context in every:
             similarity = context.similarity.mean(axis=0)
-            found: list[tuple[int, Ints]] = []
+            scorable: list[tuple[int, Ints]] = []
             for place in range(len(context.items)):
                 own = slice(context.first[place], context.first[place + 1])
                 reason = self.refused(context.weight[own])
                 if reason is not None:
                     reasons[context.items[place]] = reason
                 elif (seen := self.seen(context, place, reasons)) is not None:
-                    found.append((place, seen))
-            if not found:
+                    scorable.append((place, seen))
+            if not scorable:
                 continue
-            places = np.array([place for place, _ in found], np.int64)
-            seen = np.concatenate([seen for _, seen in found])
-            counts = [len(seen) for _, seen in found]
+            places = np.array([place for place, _ in scorable], np.int64)
+            seen = np.concatenate([seen for _, seen in scorable])
+            counts = [len(seen) for _, seen in scorable]
             nearest = similarity[np.repeat(context.reply[places], counts), context.column[seen]]
             first = np.cumsum([0, *counts])
             factor = self.factor(context.weight[seen])

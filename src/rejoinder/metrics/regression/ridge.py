@@ -95,16 +95,16 @@ class Ridge:
         inverse = np.asarray(np.linalg.inv(square), np.float64)
         return cls(rows, target, first, features, inverse, inverse @ product)
 
-    def without(self, group: int, asked: Floats) -> Floats:
-        """Predict the rows ``asked`` from all groups but this one; NaN if there is no other."""
+    def without(self, group: int, queries: Floats) -> Floats:
+        """Predict the rows ``queries`` from all groups but this one; NaN if there is no other."""
         part = slice(self.first[group], self.first[group + 1])
         size = self.first[group + 1] - self.first[group]
         if size == len(self.rows):
-            return np.full(len(asked), np.nan)
+            return np.full(len(queries), np.nan)
         weights = self.weights
         if size:
             own = self.features(self.rows[part])
             gain = self.inverse @ own.T
             residual = self.target[part] - own @ weights
             weights = weights - gain @ np.linalg.solve(np.eye(size) - own @ gain, residual)
-        return np.asarray(self.features(asked) @ weights)
+        return np.asarray(self.features(queries) @ weights)

@@ -23,11 +23,11 @@ MAX_PAIRS = 1 << 19
 Flags = NDArray[np.bool_]
 Block = tuple[Ints, Ints]
 """Texts and references of one context, by their numbers in the table."""
-Found = tuple[Floats, Reasons | None]
+Similarities = tuple[Floats, Reasons | None]
 """[t, r] similarities, and the reasons where there are none (None if there are all)."""
 
 
-def similarities(metric: ItemMetric, batch: Batch, blocks: Sequence[Block]) -> list[Found]:
+def similarities(metric: ItemMetric, batch: Batch, blocks: Sequence[Block]) -> list[Similarities]:
     """Return for each block the similarity of each of its texts to each of its references."""
     if not blocks:
         return []
@@ -35,23 +35,23 @@ def similarities(metric: ItemMetric, batch: Batch, blocks: Sequence[Block]) -> l
         return _cosines(metric, batch, blocks)
     values, reasons = _scores(metric, batch, blocks)
     ends = np.cumsum([0, *(len(texts) * len(references) for texts, references in blocks)])
-    found: list[Found] = []
+    results: list[Similarities] = []
     for which, (texts, references) in enumerate(blocks):
         part = slice(ends[which], ends[which + 1])
         shape = len(texts), len(references)
         why = None if reasons is None else reasons[part].reshape(shape)
         if why is not None and unset(why).all():
             why = None
-        found.append((values[part].reshape(shape), why))
-    return found
+        results.append((values[part].reshape(shape), why))
+    return results
 
 
 def _scores(
     metric: ItemMetric, batch: Batch, blocks: Sequence[Block]
 ) -> tuple[Floats, Reasons | None]:
     """Return the scores of all pairs of all blocks; large ones are scored piece by piece."""
-    reply = np.concatenate([np.repeat(texts, len(known)) for texts, known in blocks])
-    reference = np.concatenate([np.tile(known, len(texts)) for texts, known in blocks])
+    reply = np.concatenate([np.repeat(texts, len(references)) for texts, references in blocks])
+    reference = np.concatenate([np.tile(references, len(texts)) for texts, references in blocks])
     values: list[Floats] = []
     reasons: list[Reasons] = []
     for begin in range(0, len(reply), MAX_PAIRS):
@@ -70,19 +70,19 @@ def _pairs(batch: Batch, reply: Ints, reference: Ints) -> Batch:
     return Batch.from_arrays([batch.items[0]] * many, batch.table, reply, reference, first)
 
 
-def _cosines(metric: SentenceCosine, batch: Batch, blocks: Sequence[Block]) -> list[Found]:
+def _cosines(metric: SentenceCosine, batch: Batch, blocks: Sequence[Block]) -> list[Similarities]:
     """The same for sentence vectors: they are computed once, and a product gives all cosines."""
     numbers = np.unique(np.concatenate([numbers for block in blocks for numbers in block]))
     texts = [batch.table.texts[number].strip() for number in numbers.tolist()]
     vectors = metric.encoder.sentences(texts, layer=metric.layer, pooling=metric.pool)
-    found: list[Found] = []
-    for every, known in blocks:
+    results: list[Similarities] = []
+    for every, references in blocks:
         left = vectors[np.searchsorted(numbers, every)].astype(np.float64)
-        right = vectors[np.searchsorted(numbers, known)].astype(np.float64)
+        right = vectors[np.searchsorted(numbers, references)].astype(np.float64)
         cosine = left @ right.T
         cosine[batch.table.blank[every]] = 0.0
-        found.append((cosine, None))
-    return found
+        results.append((cosine, None))
+    return results
 
 
 def unset(reasons: Reasons) -> Flags:

@@ -14,20 +14,20 @@ A reply that is itself among the references is scored by the others (``loo=true`
 the regression uses neither its score nor the similarities to it.
 
 In the paper such a regression needs about 25 references (Figure 4). ``share`` decides about replies
-with fewer than ``least`` (25) references. ``auto``: the regression is corrected by another one over
-the references of all other contexts, with features that mean the same in all contexts. ``never``:
-each context is used alone, and items with fewer than 3 references are unscored. ``always``: all
-replies are scored in the first way. See docs/estimators.md. The shared regression is learnt from
-the set that is scored, so that a score depends on the other contexts; all items are kept in memory.
-With a single context, ``auto`` is like ``never``.
+with fewer than ``min_references`` (25) references. ``auto``: the regression is corrected by another
+one over the references of all other contexts, with features that mean the same in all contexts.
+``never``: each context is used alone, and items with fewer than 3 references are unscored.
+``always``: all replies are scored in the first way. See docs/estimators.md. The shared regression
+is learnt from the set that is scored, so that a score depends on the other contexts; all items are
+kept in memory. With a single context, ``auto`` is like ``never``.
 
 Choices: an item is unscored if one of its references has no weight, or if its context has more than
 1,000 distinct references, all of which would be compared with one another. Equal scores give that
 score, and so do equal references with one score. The corpus value is the mean over items.
 
 >>> import rejoinder
->>> known = [("a b c d", 1.0), ("a b c x", 0.6), ("p q r s", -1.0), ("p q r x", -0.8)]
->>> scored = [{"text": text, "weight": weight} for text, weight in known]
+>>> weights = [("a b c d", 1.0), ("a b c x", 0.6), ("p q r s", -1.0), ("p q r x", -0.8)]
+>>> scored = [{"text": text, "weight": weight} for text, weight in weights]
 >>> near, far = (rejoinder.score_one("svr", reply, scored) for reply in ("a b c y", "p q r y"))
 >>> near > 0.7 > 0.2 > far
 True
@@ -42,16 +42,16 @@ from typing import ClassVar
 import numpy as np
 
 from rejoinder.metrics.batch import Batch, Floats, Ints
-from rejoinder.metrics.metric import check_range
+from rejoinder.metrics.metric import check_choice, check_range
 from rejoinder.metrics.reasons import Reasons
+from rejoinder.metrics.regression.context_regression import MIN_REFERENCES, ContextRegression
 from rejoinder.metrics.regression.contexts import Context
 from rejoinder.metrics.regression.estimator import NO_SCORE, Estimator
-from rejoinder.metrics.regression.own import MIN_REFERENCES, Own
-from rejoinder.metrics.regression.shared import TOO_LITTLE, Shared
+from rejoinder.metrics.regression.shared_regression import TOO_LITTLE, SharedRegression
 
 TOO_FEW = f"fewer than {MIN_REFERENCES} references with a score"
 SHARE = ("auto", "never", "always")
-MAX_LEAST = 10**6
+MAX_MIN_REFERENCES = 10**6
 MAX_REFERENCES = 1000
 """Regressions of larger contexts would take minutes and gigabytes."""
 
@@ -67,7 +67,7 @@ class Svr(Estimator):
     epsilon: float = 0.1
     gamma: float | None = None
     share: str = "auto"
-    least: int = 25
+    min_references: int = 25
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,17 +75,16 @@ class Svr(Estimator):
         check_range("epsilon", self.epsilon, 0)
         if self.gamma is not None:
             check_range("gamma", self.gamma, 0, above=True)
-        if self.share not in SHARE:
-            raise ValueError(f"share={self.share} is not one of {', '.join(SHARE)}")
-        check_range("least", self.least, 1, MAX_LEAST)
+        check_choice("share", self.share, SHARE)
+        check_range("min_references", self.min_references, 1, MAX_MIN_REFERENCES)
 
     @property
     def needs_whole_set(self) -> bool:
         return self.share != "never"
 
     @property
-    def _own(self) -> Own:
-        return Own(self.c, self.epsilon, self.gamma)
+    def _own(self) -> ContextRegression:
+        return ContextRegression(self.c, self.epsilon, self.gamma)
 
     def _signed(self, key: str) -> str:
         if key == "gamma" and self.gamma is None:
@@ -95,7 +94,7 @@ class Svr(Estimator):
     def estimate(
         self, batch: Batch, every: Iterable[Context], values: Floats, reasons: Reasons
     ) -> None:
-        shared = Shared(batch.table.texts, self._own) if self.needs_whole_set else None
+        shared = SharedRegression(batch.table.texts, self._own) if self.needs_whole_set else None
         for context in every:
             seen = self._seen(context, reasons)
             if self.share != "always":
@@ -105,7 +104,7 @@ class Svr(Estimator):
                 shared.read(context, few, self.loo)
         if shared is None:
             return
-        for number, value in zip(*shared.answers(), strict=True):
+        for number, value in zip(*shared.predictions(), strict=True):
             if not np.isnan(value):
                 values[number], reasons[number] = value, None
             elif self.share == "always":
@@ -113,17 +112,17 @@ class Svr(Estimator):
 
     def _seen(self, context: Context, reasons: Reasons) -> dict[int, Ints]:
         """Return the references of each item that can be scored."""
-        found = {}
+        references = {}
         for place in range(len(context.items)):
             own = slice(context.first[place], context.first[place + 1])
             if np.isnan(context.weight[own]).any():
                 reasons[context.items[place]] = NO_SCORE
             elif (seen := self.seen(context, place, reasons)) is not None:
-                found[place] = seen
-        return found
+                references[place] = seen
+        return references
 
     def _is_few(self, seen: Ints) -> bool:
-        return self.share == "always" or len(seen) < self.least
+        return self.share == "always" or len(seen) < self.min_references
 
     def _alone(
         self, context: Context, seen: dict[int, Ints], values: Floats, reasons: Reasons
@@ -143,5 +142,5 @@ class Svr(Estimator):
                 reasons[context.items[places]] = why
             else:
                 columns, weight = context.column[own], context.weight[own]
-                found = self._own.estimate(context, columns, weight, context.reply[places])
-                values[context.items[places]] = found
+                estimates = self._own.estimate(context, columns, weight, context.reply[places])
+                values[context.items[places]] = estimates

@@ -16,21 +16,20 @@ TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Own:
-    """The parameters of a support vector regression."""
+class ContextRegression:
+    """Support vector regression over the references of one context, with its parameters."""
 
     c: float
     epsilon: float
     gamma: float | None
 
-    def estimate(self, context: Context, columns: Ints, weight: Floats, asked: Ints) -> Floats:
-        """Return the scores of the texts ``asked``, given references that can all be compared, and
-        their weights."""
+    def estimate(self, context: Context, columns: Ints, weight: Floats, texts: Ints) -> Floats:
+        """Predict the scores of ``texts`` from the weights of references that can be compared."""
         from rejoinder.kernels.svr import svr_predict
 
         change = context.multiplicity - np.bincount(columns, minlength=context.references)
         changed = np.flatnonzero(change)
-        found = svr_predict(
+        predictions = svr_predict(
             context.filled,
             context.squared_distances,
             columns,
@@ -38,12 +37,12 @@ class Own:
             changed,
             change[changed].astype(np.float64),
             (weight + 1) / 2,
-            asked,
+            texts,
             self.c,
             self.epsilon,
             self.gamma or 0.0,
             TOLERANCE,
         )
-        if np.isnan(found).any():
+        if np.isnan(predictions).any():
             raise UsageError(f"the regression with c={self.c:g} does not converge: use a smaller c")
-        return found
+        return predictions

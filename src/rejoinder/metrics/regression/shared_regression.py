@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.metrics.batch import Floats, Ints
+from rejoinder.metrics.regression.context_regression import MIN_REFERENCES, ContextRegression
 from rejoinder.metrics.regression.contexts import Context
-from rejoinder.metrics.regression.own import MIN_REFERENCES, Own
 from rejoinder.metrics.regression.ridge import Ridge
 from rejoinder.metrics.regression.similarity import Flags
 
@@ -31,28 +31,28 @@ Digests = NDArray[np.uint64]
 TOO_LITTLE = "too few references to learn from, here or in other contexts"
 
 
-class Shared:
+class SharedRegression:
     """Collects, context by context, the rows to learn from and those to predict."""
 
-    def __init__(self, texts: Sequence[str], own: Own) -> None:
+    def __init__(self, texts: Sequence[str], own: ContextRegression) -> None:
         self._texts = texts
         self._own = own
         self._rows: list[Floats] = []
         self._target: list[Floats] = []
         self._numbers: list[Ints] = []
-        self._asked: list[Floats] = []
+        self._queries: list[Floats] = []
 
     def read(self, context: Context, seen: Mapping[int, Ints], loo: bool) -> None:
         """Add the references of a context as training rows; and the items ``seen``, with the
         references that each is compared with, as rows to predict."""
-        known = _Known(context, self._texts, self._own)
-        rows, target = known.learn()
+        references = _ScoredReferences(context, self._texts, self._own)
+        rows, target = references.training_rows()
         self._rows.append(rows)
         self._target.append(target)
         self._numbers.append(context.items[list(seen)])
-        self._asked.append(known.ask(seen, loo))
+        self._queries.append(references.query_rows(seen, loo))
 
-    def answers(self) -> tuple[Ints, Floats]:
+    def predictions(self) -> tuple[Ints, Floats]:
         """Return the numbers of the items to predict, and their values; NaN for those without
         references to compare with, or without another context to learn from."""
         numbers = np.concatenate([*self._numbers, np.zeros(0, np.int64)])
@@ -62,16 +62,17 @@ class Shared:
         rows = np.concatenate(self._rows)
         # a correction is learnt: with little data, it is small
         ridge = Ridge.fit(rows, np.concatenate(self._target) - rows[:, -1], first)
-        found = [
-            asked[:, -1] + ridge.without(group, asked) for group, asked in enumerate(self._asked)
+        predictions = [
+            queries[:, -1] + ridge.without(group, queries)
+            for group, queries in enumerate(self._queries)
         ]
-        return numbers, np.concatenate(found)
+        return numbers, np.concatenate(predictions)
 
 
-class _Known:
+class _ScoredReferences:
     """The references of one context and their scores; the mean, if items disagree."""
 
-    def __init__(self, context: Context, texts: Sequence[str], own: Own) -> None:
+    def __init__(self, context: Context, texts: Sequence[str], own: ContextRegression) -> None:
         self.context = context
         self.own = own
         self.same = context.same_reference
@@ -91,20 +92,20 @@ class _Known:
     def good(self) -> Flags:
         return self.weight > 0
 
-    def learn(self) -> tuple[Floats, Floats]:
+    def training_rows(self) -> tuple[Floats, Floats]:
         """Return the features and scores of all references that can be compared with others."""
         lists = []
         rows = []
         for place in np.flatnonzero(self.usable).tolist():
             others = np.flatnonzero(self.usable & (self.same != self.same[place]))
-            others = self._known_to(place, others)
+            others = self._comparable_to(place, others)
             kept = self._evened(place, others, self.good[others], bool(self.good[place]))
             if len(kept):
                 rows.append(place)
                 lists.append((others[kept], self.weight[others[kept]]))
         return self._features(rows, lists), (self.weight[rows] + 1) / 2
 
-    def ask(self, seen: Mapping[int, Ints], loo: bool) -> Floats:
+    def query_rows(self, seen: Mapping[int, Ints], loo: bool) -> Floats:
         """Return the features of replies that are compared with these references."""
         lists = []
         rows = self.context.reply[list(seen)].tolist()
@@ -117,11 +118,11 @@ class _Known:
             lists.append((columns, weight))
         return self._features(rows, lists)
 
-    def _known_to(self, text: int, columns: Ints) -> Ints:
+    def _comparable_to(self, text: int, columns: Ints) -> Ints:
         if self.context.why is None:
             return columns
-        known = ~np.isnan(self.context.similarity[:, text, columns]).any(axis=0)
-        return columns[known]
+        comparable = ~np.isnan(self.context.similarity[:, text, columns]).any(axis=0)
+        return columns[comparable]
 
     def _evened(self, text: int, columns: Ints, good: Flags, is_good: bool) -> Ints:
         """Return positions in ``columns``: all of the text's own kind, and of the other kind at
@@ -139,9 +140,9 @@ class _Known:
         first = np.cumsum([0, *(len(columns) for columns, _ in lists)])
         columns = np.concatenate([np.zeros(0, np.int64), *(columns for columns, _ in lists)])
         weight = np.concatenate([np.zeros(0), *(weight for _, weight in lists)])
-        asked = np.array(rows, np.int64)
-        near = reference_features(self.context.similarity, asked, columns, first, weight > 0)
-        alone = [self._alone(text, *some) for text, some in zip(asked, lists, strict=True)]
+        texts = np.array(rows, np.int64)
+        near = reference_features(self.context.similarity, texts, columns, first, weight > 0)
+        alone = [self._alone(text, *some) for text, some in zip(texts, lists, strict=True)]
         return np.column_stack([near, np.array(alone, np.float64)])
 
     def _alone(self, text: np.int64, columns: Ints, weight: Floats) -> float:
@@ -152,8 +153,8 @@ class _Known:
             return np.nan
         if len(columns) < MIN_REFERENCES or self.context.incomparable(columns) is not None:
             return 0.0
-        found = self.own.estimate(self.context, columns, weight, np.array([text]))[0]
-        return float(found - (weight.mean() + 1) / 2)
+        prediction = self.own.estimate(self.context, columns, weight, np.array([text]))[0]
+        return float(prediction - (weight.mean() + 1) / 2)
 
 
 def _mixed(one: np.uint64, others: Digests) -> Digests:

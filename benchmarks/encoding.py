@@ -25,7 +25,7 @@ import numpy as np
 from rejoinder.encode.cache import open_cache
 from rejoinder.encode.transformer import Encoder
 from rejoinder.encode.transformer.find_model import find_model_folder
-from rejoinder.encode.transformer.threads import num_threads
+from rejoinder.machine import num_threads
 from table import show
 
 HERE = Path(__file__).resolve().parent

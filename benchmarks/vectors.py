@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from gensim.models import KeyedVectors
 
-from rejoinder.encode.static.train import gensim_models
 from rejoinder.encode.static.train.corpus import Corpus
+from rejoinder.encode.static.train.gensim_models import train_gensim
 from rejoinder.encode.static.train.glove import Glove
 from rejoinder.encode.static.vectors_folder import Batch, new_vectors_folder, open_vectors_folder
 from rejoinder.registry import TOKENIZERS
@@ -48,7 +48,7 @@ def _training() -> dict[str, Any]:
     ours, peers = [], []
     for _ in range(ROUNDS):
         ours.append(_timed(lambda: _glove(glove, corpus, threads)))
-        peers.append(_timed(lambda: gensim_models.word2vec(corpus, **shared)))
+        peers.append(_timed(lambda: train_gensim(corpus, **shared)))
     tokens = len(corpus.ids)
     return {
         "name": f"GloVe ({tokens / min(ours):,.0f} tokens/s) against gensim's word2vec"

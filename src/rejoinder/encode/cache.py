@@ -1,4 +1,4 @@
-"""A cache on disk of what was computed for texts, such as vectors.
+"""A cache on disk of values computed for texts, such as vectors.
 
 It is one SQLite file in the user's cache folder, shared by all processes. A key is the hash of a
 text together with the model and all settings, so entries never become outdated, and texts are not

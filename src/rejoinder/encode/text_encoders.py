@@ -135,9 +135,9 @@ class WordVectorEncoder(TextEncoder):
         from rejoinder.kernels.averages import directions
 
         tokens = self.tokens(texts)
-        vectors, known = self.table.find(tokens.words)
+        vectors, has_vector = self.table.find(tokens.words)
         vectors *= self.weights(tokens.words)[:, None]
-        return directions(tokens.ids, tokens.starts, vectors, known)
+        return directions(tokens.ids, tokens.starts, vectors, has_vector)
 
     def problems(self, texts: list[str]) -> dict[int, str]:
         return {i: str(reason) for i, reason in self.tokens(texts).problems.items()}

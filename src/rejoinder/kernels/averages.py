@@ -9,13 +9,13 @@ from rejoinder.kernels.compiled import compiled
 
 
 @compiled
-def _directions(ids, starts, vectors, known, out):
+def _directions(ids, starts, vectors, has_vector, out):
     total = np.empty(vectors.shape[1], np.float64)
     for text in range(starts.size - 1):
         total[:] = 0.0
         for i in range(starts[text], starts[text + 1]):
             word = ids[i]
-            if known[word]:
+            if has_vector[word]:
                 for j in range(total.size):
                     total[j] += vectors[word, j]
         square = 0.0
@@ -31,7 +31,7 @@ def directions(
     ids: NDArray[np.int32],
     starts: NDArray[np.int64],
     vectors: NDArray[np.float32],
-    known: NDArray[np.bool_],
+    has_vector: NDArray[np.bool_],
 ) -> NDArray[np.float32]:
     """Return [n, d] the average of the word vectors of each text, scaled to length 1.
 
@@ -39,5 +39,5 @@ def directions(
     known words, or whose words cancel out.
     """
     out = np.empty((starts.size - 1, vectors.shape[1]), np.float32)
-    _directions(ids, starts, vectors, known, out)
+    _directions(ids, starts, vectors, has_vector, out)
     return out

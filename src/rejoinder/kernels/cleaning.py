@@ -47,38 +47,38 @@ def _address(before, after, local, alnum):
 def _scan(data, offsets, alnum, local, dial, flags):
     for row in range(offsets.size - 1):
         begin, end = offsets[row], offsets[row + 1]
-        found, digits, point = 0, 0, False
+        bits, digits, point = 0, 0, False
         for i in range(begin, end):
             c = data[i]
             if 48 <= c <= 57:
                 digits += 1
                 if digits >= MIN_DIGITS:
-                    found |= PHONE
+                    bits |= PHONE
                 continue
             if c >= 128:
                 # U+FF10 to U+FF19 are EF BC 90 to EF BC 99; other bytes are ignored
                 if 0x90 <= c <= 0x99 and i - begin >= 2 and data[i - 1] == 0xBC:
                     digits += 1
                     if digits >= MIN_DIGITS:
-                        found |= PHONE
+                        bits |= PHONE
                 elif c == 0xA0 and i - begin >= 3 and data[i - 1] == 0xBC:  # a full-width @
-                    found |= _address(data[i - 3], data[i + 1] if i + 1 < end else 0, local, alnum)
+                    bits |= _address(data[i - 3], data[i + 1] if i + 1 < end else 0, local, alnum)
                 continue
             if not dial[c]:
                 digits = 0
             if c == 38:  # &
                 if i + 2 < end and (data[i + 1] == 35 or alnum[data[i + 1]]):
-                    found |= ENTITY
+                    bits |= ENTITY
             elif c == 46:  # .
                 point = True
                 if i - begin >= 3 and (data[i - 1] | 32) == 119 and (data[i - 2] | 32) == 119:
-                    found |= URL
+                    bits |= URL
             elif c == 47:  # /
                 if i > begin and (data[i - 1] == 58 or (point and alnum[data[i - 1]])):
-                    found |= URL
+                    bits |= URL
             elif c == 64 and i > begin:  # @
-                found |= _address(data[i - 1], data[i + 1] if i + 1 < end else 0, local, alnum)
-        flags[row] = found
+                bits |= _address(data[i - 1], data[i + 1] if i + 1 < end else 0, local, alnum)
+        flags[row] = bits
 
 
 @compiled

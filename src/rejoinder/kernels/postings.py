@@ -55,13 +55,13 @@ def _offer(
     low, high, part, other, both, saturate, first, skip, groups, distinct, scores, rows, kept
 ):
     size, last = part.norms.size, scores.shape[1] - 1
-    sums, others = np.empty(size), np.empty(size if both else 0)
+    sums, factors = np.empty(size), np.empty(size if both else 0)
     for q in range(low, high):
         _sum_weights(q, part, saturate, sums)
         if both:
-            _sum_weights(q, other, saturate, others)
+            _sum_weights(q, other, saturate, factors)
             for j in range(size):
-                sums[j] *= others[j]
+                sums[j] *= factors[j]
         for j in range(size):
             if sums[j] > 0 and not skip[j]:
                 score = np.float32(sums[j])

@@ -12,7 +12,6 @@ group is kept.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -76,14 +75,14 @@ def _offer(
         other = other_near[q] if both else line
         for begin in range(0, width, CHUNK):
             end = min(begin + CHUNK, width)
-            found = 0
+            candidates = 0
             if both:
                 for j in range(begin, end):
-                    found += max(line[j], zero) * max(other[j], zero) >= limit
+                    candidates += max(line[j], zero) * max(other[j], zero) >= limit
             else:
                 for j in range(begin, end):
-                    found += line[j] >= limit
-            if found == 0:
+                    candidates += line[j] >= limit
+            if candidates == 0:
                 continue
             for j in range(begin, end):
                 value = max(line[j], zero) * max(other[j], zero) if both else line[j]
@@ -130,19 +129,11 @@ NO_NUMBERS: Ints = np.zeros(0, np.int64)
 NO_MASK: Mask = np.zeros(0, np.bool_)
 
 
-def num_threads() -> int:
-    """Return the number of threads to use: ``OMP_NUM_THREADS``, else one per available core."""
-    value = os.environ.get("OMP_NUM_THREADS", "")
-    if value.isdecimal() and int(value):
-        return int(value)
-    return machine.cores()
-
-
 class Threads:
     """Runs compiled loops over slices of the queries in threads; a context manager."""
 
     def __init__(self) -> None:
-        self._count = num_threads()
+        self._count = machine.num_threads()
         self._pool = ThreadPoolExecutor(self._count) if self._count > 1 else None
 
     def run(self, work: Callable[[int, int], None], count: int) -> None:
@@ -220,12 +211,12 @@ def offer(
     their product, negative ones as 0. Rows marked in ``skip`` are ignored.
     """
     two = len(near) > 1
-    others = (near[1], queries[1], pool[1]) if two else (NO_VECTORS, queries[0], pool[0])
+    other = (near[1], queries[1], pool[1]) if two else (NO_VECTORS, queries[0], pool[0])
     tolerance = margin(queries[0].shape[1], len(near))
 
     def work(low: int, high: int) -> None:
         _offer(
-            low, high, near[0], others[0], queries[0], others[1], pool[0], others[2], first, skip,
+            low, high, near[0], other[0], queries[0], other[1], pool[0], other[2], first, skip,
             groups, best.distinct, tolerance, best.scores, best.rows, best.groups,
         )  # fmt: skip
 

@@ -71,7 +71,7 @@ def gelu(rows: Floats, bias: Floats) -> None:
 @regrouped
 def add_and_norm(
     rows: Floats,
-    others: Floats,
+    addend: Floats,
     bias: Floats,
     scale: Floats,
     shift: Floats,
@@ -81,10 +81,10 @@ def add_and_norm(
     """Add two matrices and a bias, and apply layer normalisation to each row."""
     width = _F(rows.shape[1])
     for i in range(rows.shape[0]):
-        row, other, result = rows[i], others[i], out[i]
+        row, addend_row, result = rows[i], addend[i], out[i]
         total = _ZERO
         for j in range(row.size):
-            x = row[j] + other[j] + bias[j]
+            x = row[j] + addend_row[j] + bias[j]
             result[j] = x
             total += x
         mean = np.divide(total, width)

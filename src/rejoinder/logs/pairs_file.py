@@ -1,4 +1,4 @@
-"""Open Parquet files of pairs and check that their columns hold what they should."""
+"""Open Parquet files of pairs and check their columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rejoinder.errors import DataError, missing_extra
-from rejoinder.files.paths import open_regular, reason
+from rejoinder.files.paths import open_regular, read_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +21,7 @@ BATCH_ROWS = 16_384
 
 @contextmanager
 def open_pairs(path: str | Path, columns: Sequence[str]) -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file that has these columns and holds texts where texts belong.
+    """Open a Parquet file that has these columns, with texts in the columns of texts.
 
     Damage in a Parquet file is often found only when a part is read, and is then reported as the
     file's: do nothing but reading inside the block.
@@ -37,19 +37,17 @@ def open_pairs(path: str | Path, columns: Sequence[str]) -> Iterator[pq.ParquetF
             _check_columns(file.schema_arrow, columns, name)
             yield file
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
-        if isinstance(error, OSError) and error.strerror:
-            raise DataError(f"cannot be read: {reason(error)}", path=name) from None
-        raise DataError(
-            f"not a Parquet file, or a damaged one ({str(error).partition(chr(10))[0]});"
-            " expected pairs, as 'rejoinder corpus' writes them",
-            path=name,
-        ) from None
+        damage = (
+            "not a Parquet file, or a damaged one ({});"
+            " expected pairs, as 'rejoinder corpus' writes them"
+        )
+        raise read_error(path, error, damage) from None
 
 
 def read_pairs_batches(
     path: str | Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches of columns that hold texts (``context``: lists of texts), none of them NULL."""
+    """Yield batches of columns of texts (``context``: lists of texts), none of them NULL."""
     with open_pairs(path, columns) as file:
         import pyarrow as pa
 

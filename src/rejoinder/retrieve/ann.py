@@ -190,7 +190,7 @@ KINDS: dict[str, type[ApproximateSearch]] = {kind.name: kind for kind in (Hnsw, 
 
 
 def make_approximate_search(spec: Spec) -> ApproximateSearch | None:
-    """Return what ``index=…`` describes; None for the exact scan."""
+    """Return the search that ``index=…`` describes; None for the exact scan."""
     if spec == Spec("exact"):
         return None
     if spec.name not in KINDS:

@@ -92,7 +92,7 @@ class VectorRetriever(Retriever):
     @property
     @abstractmethod
     def text_encoder(self) -> TextEncoder:
-        """What turns texts into vectors."""
+        """The encoder that turns texts into vectors."""
 
     @property
     def depends(self) -> dict[str, str]:

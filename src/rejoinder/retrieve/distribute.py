@@ -109,7 +109,7 @@ def search_on(
     distinct: bool = False,
     on_progress: Progress | None = None,
 ) -> Hits:
-    """Return what :meth:`Pool.search` returns, computed by an engine."""
+    """Return the hits of :meth:`Pool.search`, computed by an engine."""
     index = pool.index(retriever, on_progress)
     if index.approximate:
         raise UsageError(

@@ -52,7 +52,7 @@ Watch = Callable[[str], AbstractContextManager[Progress | None]]
 
 @dataclass
 class ExpansionReport:
-    """What an expansion added, and what it left out."""
+    """Counts of the references that an expansion added and left out."""
 
     retriever: str
     pool: str

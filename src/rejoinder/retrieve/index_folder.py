@@ -1,4 +1,4 @@
-"""Build and open index folders: texts, arrays, and a manifest of what they were made from.
+"""Build and open index folders: texts, arrays, and a manifest of their sources.
 
 Nothing outside the folder is needed but the model that encodes queries, which must be the one that
 the pool was encoded with: its digest is checked. A folder appears whole or not at all: it grows
@@ -36,7 +36,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What an index was made of and with."""
+    """Sources, settings and files of an index."""
 
     kind: str = KIND
     format: int = FORMAT

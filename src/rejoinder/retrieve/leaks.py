@@ -80,8 +80,8 @@ def match_texts(
     distinct = list(dict.fromkeys(texts))
     mask, _ = find_leaks(pool, distinct, on_progress, column=column)
     rows = np.flatnonzero(mask)
-    known = [*pool.texts(column, rows), *also]
-    kinds = Fingerprint.of(known).find(distinct) if known else []
+    pool_texts = [*pool.texts(column, rows), *also]
+    kinds = Fingerprint.of(pool_texts).find(distinct) if pool_texts else []
     return PoolMatches(mask, {t: kind for t, kind in zip(distinct, kinds, strict=False) if kind})
 
 
@@ -138,8 +138,10 @@ class LeakIndex:
         return np.array([c for c in candidates.tolist() if self._is_near(grams, c)], np.int64)
 
     def _is_near(self, grams: Ints, candidate: int) -> bool:
-        others = self._grams[self._starts[candidate] : self._starts[candidate + 1]]
-        if min(len(grams), len(others)) < THRESHOLD * max(len(grams), len(others)):
+        candidate_grams = self._grams[self._starts[candidate] : self._starts[candidate + 1]]
+        if min(len(grams), len(candidate_grams)) < THRESHOLD * max(
+            len(grams), len(candidate_grams)
+        ):
             return False
-        shared = len(np.intersect1d(grams, others, assume_unique=True))
-        return shared / (len(grams) + len(others) - shared) >= THRESHOLD
+        shared = len(np.intersect1d(grams, candidate_grams, assume_unique=True))
+        return shared / (len(grams) + len(candidate_grams) - shared) >= THRESHOLD

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import DataError, missing_extra
 from rejoinder.files.checked import read_array
-from rejoinder.files.paths import open_regular, reason
+from rejoinder.files.paths import open_regular, read_error
 from rejoinder.logs.pairs_file import has_nulls, open_pairs, read_pairs_batches
 from rejoinder.progress import Progress
 from rejoinder.retrieve.retriever import (
@@ -203,8 +203,8 @@ class _PairsFile:
                 path=str(path),
             )
         if not self._reader.schema.equals(_schema()):
-            found = ", ".join(f"{field.name} ({field.type})" for field in self._reader.schema)
-            raise DataError(f"has the columns {found}; expected pairs of texts", path=str(path))
+            columns = ", ".join(f"{field.name} ({field.type})" for field in self._reader.schema)
+            raise DataError(f"has the columns {columns}; expected pairs of texts", path=str(path))
 
     def batch(self, number: int) -> pa.RecordBatch:
         import pyarrow as pa
@@ -228,10 +228,7 @@ class _PairsFile:
         return batch
 
     def _damaged(self, error: Exception) -> DataError:
-        if isinstance(error, OSError) and error.strerror:
-            return DataError(f"cannot be read: {reason(error)}", path=str(self._path))
-        cause = str(error).partition("\n")[0]
-        return DataError(f"is damaged or no Arrow file ({cause})", path=str(self._path))
+        return read_error(self._path, error, "is damaged or no Arrow file ({})")
 
     def __enter__(self) -> Self:
         return self
@@ -342,5 +339,5 @@ def _read_pairs(path: str, split: str | None, schema: pa.Schema) -> Iterator[pa.
         kept += batch.num_rows
         yield pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
     if split is not None and not kept:
-        known = ", ".join(sorted(splits))
-        raise DataError(f"has no pair of the split '{split}' (it has {known})", path=path)
+        names = ", ".join(sorted(splits))
+        raise DataError(f"has no pair of the split '{split}' (it has {names})", path=path)

@@ -204,8 +204,8 @@ class SparseIndex(Index):
         self.size, self.path = size, folder
         self._retriever = retriever
         self._keys = {key: Postings(folder, key, retriever, size) for key in retriever.keys}
-        self._firsts, *others = (postings.firsts for postings in self._keys.values())
-        if any(firsts != self._firsts for firsts in others):
+        self._firsts, *other_firsts = (postings.firsts for postings in self._keys.values())
+        if any(firsts != self._firsts for firsts in other_firsts):
             raise DataError("the segments of utterances and responses differ", path=str(folder))
         self.step = max(self._firsts[1], 1)
 
@@ -272,10 +272,11 @@ class SparseIndex(Index):
         words = queries.arrays[f"{key}-words"]
         places = np.searchsorted(segment.words, words)
         places[places == segment.words.size] = 0
-        known = segment.words[places] == words if segment.words.size else np.zeros(len(words), bool)
+        empty = not segment.words.size
+        occurs = np.zeros(len(words), bool) if empty else segment.words[places] == words
         return Part(
             queries.arrays[f"{key}-starts"],
-            np.where(known, places, -1),
+            np.where(occurs, places, -1),
             queries.arrays[f"{key}-weights"],
             segment.starts,
             segment.rows,

@@ -27,7 +27,7 @@ DIGITS = 6
 
 @dataclass(frozen=True)
 class ExpansionSettings:
-    """What is added to each item."""
+    """Which references are added to each item."""
 
     k: int = 15
     parrot: bool = True
@@ -97,7 +97,7 @@ class RetrievedReference:
 
 
 class RateReferences(Protocol):
-    """Makes references, with or without weights, of what was retrieved for items."""
+    """Makes references, with or without weights, from the hits of items."""
 
     def __call__(
         self, items: Sequence[Item], retrieved: Sequence[Sequence[RetrievedReference]]

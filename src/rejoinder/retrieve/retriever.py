@@ -209,7 +209,7 @@ class Retriever(ABC):
     @property
     @abstractmethod
     def depends(self) -> dict[str, str]:
-        """What an index depends on besides the spec: digests of models, versions of tokenizers."""
+        """Dependencies of an index besides the spec: digests of models, versions of tokenizers."""
 
     @abstractmethod
     def build(

@@ -33,7 +33,7 @@ from rejoinder.text.languages import codes, is_language, language
 from rejoinder.text.scripts import scripts_of
 
 MIN_BYTES = 16
-"""What CLD2 must have read: 16 Latin letters and spaces, or 5 Chinese characters."""
+"""Bytes that CLD2 must have read: 16 Latin letters and spaces, or 5 Chinese characters."""
 MIN_BYTES_TOGETHER = 40
 """The same for all texts of a sample that only CLD2, not their script, assigns elsewhere."""
 MIN_SHARE = 0.2
@@ -98,7 +98,7 @@ HAN, KANA = "Han", "Katakana"
 
 @dataclass(frozen=True)
 class OtherLanguage:
-    """What :func:`find_other_language` found in a sample of texts."""
+    """Another language that :func:`find_other_language` detected in a sample of texts."""
 
     name: str
     """The most frequent other language (``Japanese``), or its script (``Cyrillic script``)."""
@@ -112,14 +112,14 @@ class OtherLanguage:
     """Names of the expected languages."""
 
     def describe(self, subject: str = "the encoder") -> str:
-        """Return a sentence for an error or a warning; ``subject`` is what knows the languages."""
+        """Return a sentence for an error or a warning; ``subject`` names the model."""
         some = f"{self.share:.0%} of {self.texts:,} texts are"
         if self.texts == 1:
             some = "the text is"
-        known = ", ".join(self.expected)
+        languages = ", ".join(self.expected)
         return (
             f"{some} in another language, mostly {self.name} (for example {self.example!r});"
-            f" {subject} knows only {known}"
+            f" {subject} knows only {languages}"
         )
 
 
@@ -138,9 +138,9 @@ def find_other_language(
 ) -> OtherLanguage | None:
     """Return in which other language a sample of texts is, or None if it is in ``languages``.
 
-    ``languages`` are codes of ISO 639-1; None stands for any language. The answer is None as well
-    if nothing can be told: texts without letters, a shared script without ``pycld2``, or fewer
-    than ``min_share`` of the texts in another language.
+    ``languages`` are codes of ISO 639-1; None stands for any language. The result is also
+    None if the language is unknown: texts without letters, a shared script without ``pycld2``, or
+    fewer than ``min_share`` of the texts in another language.
 
     >>> found = find_other_language(["今日は暑いですね。", "映画が好きです。"], ["en"])
     >>> found.name, found.share
@@ -164,19 +164,19 @@ def find_other_language(
         if sum(len(text.encode("utf-8", "replace")) for text in judged) < MIN_BYTES_TOGETHER:
             by_classifier = [None] * len(sample)
     kana = KANA in by_script
-    others = [
+    other_languages = [
         _name(script, text, kana=kana) if script else other
         for text, script, other in zip(sample, by_script, by_classifier, strict=True)
     ]
-    found = [number for number, other in enumerate(others) if other]
-    if not found or len(found) < min_share * len(sample):
+    numbers = [number for number, other in enumerate(other_languages) if other]
+    if not numbers or len(numbers) < min_share * len(sample):
         return None
-    name = Counter(str(others[number]) for number in found).most_common(1)[0][0]
+    name = Counter(str(other_languages[number]) for number in numbers).most_common(1)[0][0]
     return OtherLanguage(
         name=name,
-        share=len(found) / len(sample),
+        share=len(numbers) / len(sample),
         texts=len(sample),
-        example=_shortened(sample[found[0]]),
+        example=_shortened(sample[numbers[0]]),
         expected=tuple(language(code).name for code in sorted(own)),
     )
 
@@ -280,8 +280,8 @@ def _name(script: str, text: str, *, kana: bool) -> str:
 def _foreign_letters(own: frozenset[str]) -> Any:
     """Runs of letters in scripts that none of the languages uses; Common belongs to all."""
     scripts = sorted({script for code in own for script in scripts_of(code)})
-    known = "".join(rf"\p{{Script={script}}}" for script in ("Common", "Inherited", *scripts))
-    return _pattern(rf"[\p{{L}}--[{known}]]+")
+    own_scripts = "".join(rf"\p{{Script={script}}}" for script in ("Common", "Inherited", *scripts))
+    return _pattern(rf"[\p{{L}}--[{own_scripts}]]+")
 
 
 @cache

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from rejoinder.cli.main import run
-from rejoinder.encode.static.train import gensim_models
 from rejoinder.encode.static.train.corpus import Corpus, read_texts
+from rejoinder.encode.static.train.gensim_models import train_gensim
 from rejoinder.encode.static.vectors_folder import open_vectors_folder
 from rejoinder.encode.static.word_vectors import WordVectors
 from rejoinder.registry import TOKENIZERS
@@ -141,7 +141,7 @@ def test_fasttext_composes_unknown_words_as_gensim_does(
 def test_word2vec_has_a_vector_for_each_word_in_our_order(small_pairs: Path) -> None:
     corpus = Corpus.of(read_texts([str(small_pairs)]), TOKENIZERS.make("13a"), True, 1)
     seen: list[tuple[int, int]] = []
-    rows = gensim_models.word2vec(
+    rows, buckets = train_gensim(
         corpus,
         dimensions=8,
         window=5,
@@ -150,7 +150,7 @@ def test_word2vec_has_a_vector_for_each_word_in_our_order(small_pairs: Path) -> 
         threads=1,
         on_progress=lambda done, total: seen.append((done, total)),
     )
-    assert rows.shape == (len(corpus.words), 8)
+    assert rows.shape == (len(corpus.words), 8) and buckets is None
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 

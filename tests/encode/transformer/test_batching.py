@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder.encode.transformer.batching import length_batches, select_texts
-from rejoinder.encode.transformer.threads import TextShards, num_threads
+from rejoinder.encode.transformer.threads import TextShards
 from rejoinder.encode.transformer.tokenizer import TokenizedTexts
+from rejoinder.machine import num_threads
 
 lengths_of_texts = st.lists(st.integers(0, 40), max_size=60).map(np.array)
 

@@ -106,7 +106,7 @@ def _lock(folder: Path) -> Path:
 
 
 def _clear(folder: Path) -> None:
-    """Delete a damaged folder, and what killed processes left; only the owner of the lock may."""
+    """Delete a damaged folder and leftovers of killed processes; only the owner of the lock may."""
     shutil.rmtree(folder, ignore_errors=True)
     for leftover in folder.parent.glob(f".{folder.name[:40]}.*.part"):
         shutil.rmtree(leftover, ignore_errors=True)

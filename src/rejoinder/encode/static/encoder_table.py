@@ -81,7 +81,7 @@ class _EmbeddingTable:
 
 
 class _SubwordIndex:
-    """Finds words that are one token, and composes the others of their tokens."""
+    """Finds words that are one token, and composes all other words from their tokens."""
 
     def __init__(
         self, folder: ModelFolder, vocabulary: _Vocabulary, table: _EmbeddingTable
@@ -99,14 +99,14 @@ class _SubwordIndex:
     def compose(self, words: Sequence[str]) -> tuple[Floats, Bools]:
         tokens = self._tokens(words)
         counts = np.array([len(t) for t in tokens], np.int64)
-        known = counts > 0
+        has_vector = counts > 0
         vectors = np.zeros((len(words), self._table.matrix.shape[1]), np.float32)
-        if known.any():
+        if has_vector.any():
             flat = np.array([number for t in tokens for number in t], np.int64)
-            starts = (np.cumsum(counts) - counts)[known]
+            starts = (np.cumsum(counts) - counts)[has_vector]
             sums = np.add.reduceat(self._table.take(flat), starts, axis=0)
-            vectors[known] = sums / counts[known, None].astype(np.float32)
-        return vectors, known
+            vectors[has_vector] = sums / counts[has_vector, None].astype(np.float32)
+        return vectors, has_vector
 
     def _tokens(self, words: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the tokens of each word without special and unknown ones."""

@@ -190,7 +190,9 @@ def open_vectors_folder(folder: Path, name: str | None = None) -> WordVectors:
     text = MappedFile(*mapped(WORDS)).content
     starts = small_array(STARTS, "int64", count + 1, low=0, high=len(text))
     if (np.diff(starts) < 1).any():
-        raise DataError(f"is not in order; {REMEDY}", path=str(folder / STARTS))
+        raise DataError(
+            f"the starts of the words do not ascend; {REMEDY}", path=str(folder / STARTS)
+        )
     order = small_array(ORDER, "int32", count, low=0, high=count - 1)
     words = Words(text, starts)
     index = WordIndex(words, small_array(HASHES, "uint64", count), order)

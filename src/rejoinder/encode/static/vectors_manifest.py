@@ -52,7 +52,7 @@ class VectorsManifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     languages: tuple[str, ...] = ()
     """ISO 639-1 codes of the languages of the texts; empty if unknown."""
     origin: dict[str, Any]
-    """The settings of the training, or the converted file and what was odd about it."""
+    """The settings of the training, or the converted file and notes about its defects."""
     parts: dict[str, Part]
 
     @classmethod
@@ -95,7 +95,7 @@ class VectorsManifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         if manifest.digest != _digest(*content):
             raise DataError("is damaged: its digest does not fit its content", path=str(path))
         if manifest.subwords and manifest.subwords.min_n > manifest.subwords.max_n:
-            raise DataError("is damaged: no n-gram is so short and so long", path=str(path))
+            raise DataError("is damaged: min_n of the n-grams exceeds max_n", path=str(path))
         return manifest
 
 

@@ -77,10 +77,12 @@ class WordVectors:
         changed = [i for i, word in lower.items() if word != words[i]]
         if changed:
             rows[changed] = self.index.rows([lower[i] for i in changed])
-        known = rows >= 0
+        has_vector = rows >= 0
         vectors = np.zeros((len(words), self.dimensions), np.float32)
-        vectors[known] = self.table.take(rows[known])
-        missing = np.flatnonzero(~known).tolist()
+        vectors[has_vector] = self.table.take(rows[has_vector])
+        missing = np.flatnonzero(~has_vector).tolist()
         if missing and self.composer is not None:
-            vectors[missing], known[missing] = self.composer.compose([words[i] for i in missing])
-        return vectors, known
+            vectors[missing], has_vector[missing] = self.composer.compose(
+                [words[i] for i in missing]
+            )
+        return vectors, has_vector

@@ -283,7 +283,7 @@ _opened = lru_cache(maxsize=8)(Encoder)
 
 @dataclass(frozen=True)
 class _Task:
-    """What is computed for each text, and how it is stored in the cache."""
+    """A computation for each text, and the format of its result in the cache."""
 
     kind: str
     layers: tuple[int, ...]

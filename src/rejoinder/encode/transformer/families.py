@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TensorNames:
-    """What a family of BERT-like models calls its weights, below the model's own prefix."""
+    """Names of the weights in a family of BERT-like models, below the model's own prefix."""
 
     layer: str
     query: str

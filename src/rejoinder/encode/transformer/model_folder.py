@@ -216,7 +216,7 @@ class ModelFolder:
         return sorted(set(names.values()))
 
     def _refuse_foreign_code(self) -> None:
-        """Refuse what makes transformers look for code or weights outside the library.
+        """Refuse settings that make transformers look for code or weights outside the library.
 
         ``auto_map`` alone is not refused: models are always loaded by their standard architecture.
         """

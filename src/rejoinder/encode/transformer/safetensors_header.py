@@ -21,7 +21,7 @@ MAX_HEADER_BYTES = 10**8
 
 
 class TensorInfo(msgspec.Struct, frozen=True):
-    """Where a tensor is, and of what shape."""
+    """Type, shape and position of a tensor in a file."""
 
     dtype: str
     shape: tuple[int, ...]

@@ -6,29 +6,18 @@ for matrix products: ``OPENBLAS_NUM_THREADS`` or ``OMP_NUM_THREADS``, else one p
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.machine import cores
+from rejoinder.machine import num_threads
 
 Ints = NDArray[np.int64]
 
 MIN_TOKENS = 64
 """Tokens from which on another thread is worth its cost."""
-
-
-def num_threads() -> int:
-    """Return the number of threads to use."""
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-        value = os.environ.get(name, "").partition(",")[0]
-        if value.isdecimal() and int(value) > 0:
-            return int(value)
-    return cores()
 
 
 class TextShards:
@@ -49,19 +38,14 @@ class TextShards:
     def __enter__(self) -> TextShards:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._pool is not None:
             self._pool.shutdown()
 
     def map_texts(self, work: Callable[[int, int], None]) -> None:
         """Call ``work(first, last)`` for each group of texts; ``last`` is exclusive."""
-        *others, own = zip(self._edges, self._edges[1:], strict=False)
-        futures = [self._pool.submit(work, *shard) for shard in others] if self._pool else []
+        *rest, own = zip(self._edges, self._edges[1:], strict=False)
+        futures = [self._pool.submit(work, *shard) for shard in rest] if self._pool else []
         work(*own)
         for future in futures:
             future.result()

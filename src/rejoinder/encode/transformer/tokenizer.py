@@ -151,7 +151,7 @@ def _open_with_transformers(folder: ModelFolder) -> SubwordTokenizer:
 def load_transformers_tokenizer(path: Path, name: str) -> Any:
     """Return the tokenizer of a folder as transformers makes it, without running its code.
 
-    ``name`` is what the user called the model.
+    ``name`` is the model name that the user gave.
     """
     quiet_transformers()
     try:
@@ -166,7 +166,7 @@ def load_transformers_tokenizer(path: Path, name: str) -> Any:
 
 @contextlib.contextmanager
 def explain_failure(path: Path, message: str, name: str | None = None) -> Iterator[None]:
-    """Turn whatever a library raises while it reads a model into a DataError with its path.
+    """Turn any error of a library that reads a model into a DataError with its path.
 
     A missing package is a MissingExtra; ``name`` is the model that needs it.
     """

@@ -35,7 +35,7 @@ class JaMecab(Tokenizer):
 
 
 def _readable(text: str) -> str:
-    """Replace what MeCab can't read: lone surrogates, and NUL, at which it stops."""
+    """Replace characters that MeCab can't read: lone surrogates, and NUL, at which it stops."""
     return text.replace("\0", " ").encode("utf-8", "replace").decode()
 
 

@@ -44,7 +44,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def signature(self) -> str:
-        """Return the name and what determines the tokens: dictionary, model digest, version."""
+        """Return the name and all that determines the tokens: dictionary, model digest, version."""
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         """Return the token ids of all texts, for the compiled kernels."""
@@ -100,5 +100,5 @@ def starts_of(lengths: Iterable[int]) -> Ints:
     >>> starts_of([2, 0, 3])
     array([0, 2, 2, 5])
     """
-    listed = np.fromiter(lengths, np.int64)
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(listed)])
+    counts = np.fromiter(lengths, np.int64)
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])

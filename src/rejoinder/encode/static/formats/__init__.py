@@ -37,7 +37,7 @@ _HINTS = (
     (codecs.BOM_UTF16_BE, "in UTF-16; convert it, for example with iconv -f UTF-16 -t UTF-8"),
     *((bytes([0x80, version]), _PICKLE) for version in range(2, 6)),
 )
-"""Beginnings of files that are not supported, and what to do about them."""
+"""First bytes of unsupported files, each with advice for the user."""
 
 EXPECTED = (
     "expected vectors of word2vec (text or binary), GloVe, fastText (.vec or .bin) or the JSON of"

@@ -20,7 +20,7 @@ MIN_N, MAX_N = 3, 6
 """Lengths of character n-grams, as in the paper of fastText."""
 
 
-def word2vec(
+def train_gensim(
     corpus: Corpus,
     *,
     dimensions: int,
@@ -28,39 +28,37 @@ def word2vec(
     epochs: int,
     seed: int,
     threads: int,
+    buckets: int | None = None,
     on_progress: Progress | None = None,
-) -> NDArray[np.float32]:
-    """Train skip-grams with negative sampling; return a vector for each word of the corpus."""
-    model = _train("Word2Vec", corpus, dimensions, window, epochs, seed, threads, on_progress)
-    return _in_corpus_order(model.wv, corpus)
+) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    """Train skip-grams with negative sampling: word2vec, or with ``buckets`` fastText.
 
-
-def fasttext(
-    corpus: Corpus,
-    *,
-    dimensions: int,
-    window: int,
-    epochs: int,
-    seed: int,
-    threads: int,
-    buckets: int,
-    on_progress: Progress | None = None,
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Train with character n-grams; return vectors of the words and of the buckets of n-grams."""
-    model = _train(
-        "FastText",
-        corpus,
-        dimensions,
-        window,
-        epochs,
-        seed,
-        threads,
-        on_progress,
-        bucket=buckets,
-        min_n=MIN_N,
-        max_n=MAX_N,
+    Return the vectors of the words of the corpus, and those of the buckets of character n-grams.
+    """
+    try:
+        from gensim import models
+    except ImportError:
+        raise missing_extra(
+            "vectors", "gensim", task="training word2vec or fastText (but not GloVe)"
+        ) from None
+    options: dict[str, Any] = {
+        "vector_size": dimensions, "window": window, "sg": 1, "min_count": 1, "seed": seed,
+        "workers": threads,
+    }  # fmt: skip
+    if buckets is None:
+        model = models.Word2Vec(**options)
+    else:
+        model = models.FastText(**options, bucket=buckets, min_n=MIN_N, max_n=MAX_N)
+    frequencies = dict(zip(corpus.words, corpus.counts.tolist(), strict=True))
+    model.build_vocab_from_freq(frequencies, corpus_count=len(corpus.starts) - 1)
+    model.train(
+        _Sentences(corpus, epochs, on_progress),
+        total_examples=len(corpus.starts) - 1,
+        total_words=len(corpus.ids),
+        epochs=epochs,
     )
-    return _in_corpus_order(model.wv, corpus), model.wv.vectors_ngrams
+    vectors = _in_corpus_order(model.wv, corpus)
+    return vectors, None if buckets is None else model.wv.vectors_ngrams
 
 
 class _Sentences:
@@ -75,38 +73,6 @@ class _Sentences:
         self._done += 1
         if self._on_progress is not None:
             self._on_progress(self._done, self._epochs)
-
-
-def _train(
-    kind: str,
-    corpus: Corpus,
-    dimensions: int,
-    window: int,
-    epochs: int,
-    seed: int,
-    threads: int,
-    on_progress: Progress | None,
-    **more: Any,
-) -> Any:
-    try:
-        from gensim import models
-    except ImportError:
-        raise missing_extra(
-            "vectors", "gensim", task="training word2vec or fastText (but not GloVe)"
-        ) from None
-    model = getattr(models, kind)(
-        vector_size=dimensions, window=window, sg=1, min_count=1, seed=seed, workers=threads, **more
-    )
-    frequencies = dict(zip(corpus.words, corpus.counts.tolist(), strict=True))
-    model.build_vocab_from_freq(frequencies, corpus_count=len(corpus.starts) - 1)
-    sentences = _Sentences(corpus, epochs, on_progress)
-    model.train(
-        sentences,
-        total_examples=len(corpus.starts) - 1,
-        total_words=len(corpus.ids),
-        epochs=epochs,
-    )
-    return model
 
 
 def _in_corpus_order(vectors: Any, corpus: Corpus) -> NDArray[np.float32]:

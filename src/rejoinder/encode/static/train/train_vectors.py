@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.encode.static.train import gensim_models
 from rejoinder.encode.static.train.corpus import Corpus, read_texts
+from rejoinder.encode.static.train.gensim_models import MAX_N, MIN_N, train_gensim
 from rejoinder.encode.static.train.glove import Glove
 from rejoinder.encode.static.vectors_folder import (
     Batch,
@@ -105,7 +105,7 @@ def train_vectors(
     }
     with new_vectors_folder(output, ", ".join(inputs)) as writer:
         if trained.buckets is not None:
-            size = Subwords(gensim_models.MIN_N, gensim_models.MAX_N, len(trained.buckets))
+            size = Subwords(MIN_N, MAX_N, len(trained.buckets))
             writer.add_subwords(size, iter([trained.buckets]))
         encoded = [word.encode("utf-8", "surrogatepass") for word in corpus.words]
         writer.add(Batch(encoded, trained.vectors))
@@ -145,11 +145,12 @@ def _train(
         result = glove.train(counts, len(corpus.words), threads, on_progress)
         entries = 2 * len(counts.rows) - int((counts.rows == counts.columns).sum())
         return _Trained(result.vectors, None, {"entries": entries, "losses": result.losses})
-    if settings.method == "word2vec":
-        vectors = gensim_models.word2vec(corpus, **shared, threads=threads, on_progress=on_progress)
-        return _Trained(vectors, None, {})
-    vectors, buckets = gensim_models.fasttext(
-        corpus, **shared, threads=threads, buckets=settings.buckets, on_progress=on_progress
+    vectors, buckets = train_gensim(
+        corpus,
+        **shared,
+        threads=threads,
+        buckets=settings.buckets if settings.method == "fasttext" else None,
+        on_progress=on_progress,
     )
     return _Trained(vectors, buckets, {})
 

@@ -35,12 +35,16 @@ if TYPE_CHECKING:
 
 
 class Level(StrEnum):
+    """Choices of ``--level``."""
+
     item = "item"
     context = "context"
     system = "system"
 
 
 class Statistic(StrEnum):
+    """Choices of ``--statistic``."""
+
     spearman = "spearman"
     pearson = "pearson"
     kendall = "kendall"

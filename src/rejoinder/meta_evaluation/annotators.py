@@ -56,7 +56,7 @@ RATED_HIGH = "rated {count} distractors above {share:.0%} of the other replies"
 
 @dataclass(frozen=True)
 class Annotator:
-    """One annotator, and what speaks for or against their judgements."""
+    """One annotator, with the evidence for or against their judgements."""
 
     name: str
     answers: int
@@ -84,7 +84,7 @@ class AnnotatorAgreement:
 
 @dataclass(frozen=True)
 class AnnotatorLimits:
-    """AnnotatorLimits beyond which an annotator is unreliable; None switches a limit off."""
+    """Limits beyond which an annotator is unreliable; None switches a limit off."""
 
     min_kappa: float | None = None
     max_distractor: float | None = None
@@ -231,7 +231,7 @@ class FilteredRatings:
         drop_unreliable: bool = False,
         distractor: str = DISTRACTOR,
     ) -> FilteredRatings:
-        """Drop the annotators ``names`` and, on demand, the unreliable ones among the others."""
+        """Drop the annotators ``names``, and with ``drop_unreliable`` all unreliable ones."""
         before = AnnotatorReview.of(items, limits, distractor)
         kept = without_annotators(items, names)
         unreliable = before.unreliable
@@ -324,8 +324,8 @@ def _common(rated: NDArray[np.bool_]) -> Floats:
 def _distractor_share(ratings: Floats, planted: NDArray[np.bool_]) -> float | None:
     """Return how often a distractor is rated above another reply; None without both kinds."""
     rated = ~np.isnan(ratings)
-    distractors, others = ratings[rated & planted], ratings[rated & ~planted]
-    return auc(distractors, others) if distractors.size and others.size else None
+    distractors, replies = ratings[rated & planted], ratings[rated & ~planted]
+    return auc(distractors, replies) if distractors.size and replies.size else None
 
 
 def _between_annotators(table: Floats) -> dict[str, dict[str, float]]:

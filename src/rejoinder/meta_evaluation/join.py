@@ -104,7 +104,7 @@ class Joined:
         )
 
 
-def listed(names: Sequence[str]) -> str:
+def abbreviated(names: Sequence[str]) -> str:
     """Return names for a message: the first few, and how many more there are."""
     more = len(names) - MAX_NAMES
     return ", ".join(names[:MAX_NAMES]) + (f" and {more:,} more" if more > 0 else "")

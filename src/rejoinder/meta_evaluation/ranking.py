@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import DataError, UsageError
 from rejoinder.items import Item
-from rejoinder.meta_evaluation.join import Joined, listed
+from rejoinder.meta_evaluation.join import Joined, abbreviated
 from rejoinder.meta_evaluation.paired_tests import PairTests, SystemTests
 from rejoinder.meta_evaluation.significance import Finish, holm, letters
 from rejoinder.metrics.evaluate import BatchScores, SystemScore, score_sets
@@ -486,6 +486,6 @@ def _why_not(column: ContextStatistics, systems: Sequence[str], shared: int) -> 
     if commonest:
         hint = f"{commonest[0][1]:,} unscored: {commonest[0][0]}"
     return (
-        f"{shared} contexts were answered by all of {listed(systems)} and could be scored;"
+        f"{shared} contexts were answered by all of {abbreviated(systems)} and could be scored;"
         f" comparing needs at least 2 ({hint})"
     )

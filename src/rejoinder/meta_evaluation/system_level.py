@@ -22,7 +22,7 @@ from rejoinder.meta_evaluation.correlate import (
     draw_counts,
     percentiles,
 )
-from rejoinder.meta_evaluation.join import Floats, Ints, Units, listed
+from rejoinder.meta_evaluation.join import Floats, Ints, Units, abbreviated
 
 MIN_SYSTEMS = 3
 MAX_CELLS = 5_000_000
@@ -60,7 +60,7 @@ def correlate_systems(
     if usable.sum() < MIN_SYSTEMS:
         raise TooFewSystems(
             f"it needs at least {MIN_SYSTEMS} systems that are rated and scored, found"
-            f" {usable.sum()} ({listed([systems[i] for i in np.flatnonzero(usable)])})"
+            f" {usable.sum()} ({abbreviated([systems[i] for i in np.flatnonzero(usable)])})"
         )
     plain = correlate(metric[usable], human[usable], resamples=0)
     several = by_item and table.contexts > 1

@@ -192,7 +192,7 @@ def collect_answers(
     *,
     strict: bool = False,
 ) -> Comparisons:
-    """Check answers, given with file and line, and gather them as columns."""
+    """Check answers, each with its file and line, and gather them as columns."""
     place = {item.id: number for number, item in enumerate(candidates)}
     names: dict[str, int] = {}
     rows: list[tuple[int, int, float, int]] = []
@@ -243,7 +243,7 @@ def collect_answers(
 
 
 def _problem(answer: Answer, candidates: Sequence[Item], place: dict[str, int]) -> str | None:
-    """Return what is wrong with an answer, or None."""
+    """Return the problem of an answer, or None."""
     for key, name in (("a", answer.a), ("b", answer.b)):
         if name not in place:
             return f"{key}: '{name}' is not among the candidates: {_suggestion(name, place)}"

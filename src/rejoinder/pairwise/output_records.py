@@ -51,7 +51,7 @@ def rated_candidates(
 
 @dataclass
 class AttachmentReport:
-    """Counts of what :func:`attach_references` did."""
+    """Counts of the items and references of :func:`attach_references`."""
 
     items: int = 0
     references: int = 0

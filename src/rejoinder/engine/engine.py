@@ -78,7 +78,7 @@ class MapJob:
 
     @property
     def part_key(self) -> str | None:
-        """What the finished parts depend on besides the rows; None if they are not kept."""
+        """Key of everything but the rows that the finished parts depend on; None: not kept."""
         if not (self.parallel and self.resume_key):
             return None
         return f"{self.resume_key}\n{self.schema.to_string()}"

@@ -1,11 +1,11 @@
 """Checkpoints: tensors and their metadata in one safetensors file, written whole or not at all.
 
-What is not a tensor (the class of a model, its configuration, the position in a run) is JSON in
+Everything but tensors (the class of a model, its configuration, the position in a run) is JSON in
 the header, under the key ``rejoinder``: with two files, a kill could leave a new one beside an old
 one. Nothing is pickled.
 
 The file of a model names its class (``kind``, as ``module:Class`` within ``rejoinder.learn``) and
-its ``config``, so that it can be opened without knowing what it holds. A file may come from
+its ``config``, so that it can be opened without knowing its class. A file may come from
 somebody else: sizes are compared with the tensors of the file before a model is allocated.
 """
 
@@ -72,7 +72,7 @@ def save_model(path: Path, model: Model, **metadata: Any) -> None:
 
 
 def load_model(path: Path) -> tuple[Model, dict[str, Any]]:
-    """Return the model that a file holds, of whatever class, and the metadata of the file."""
+    """Return the model of a file, of any class, and the metadata of the file."""
     tensors, metadata = read_checkpoint(path)
     for name, tensor in tensors.items():
         check_finite(path, name, tensor)
@@ -85,7 +85,7 @@ def load_model(path: Path) -> tuple[Model, dict[str, Any]]:
     except RejoinderError:
         raise
     except (TypeError, ValueError, KeyError, AttributeError, RuntimeError, OverflowError) as error:
-        # whatever the constructors of torch and transformers say to a wrong configuration
+        # constructors of torch and transformers raise any error for a wrong configuration
         first = (str(error).splitlines() or [""])[0]
         message = f"the configuration of the model is invalid: {type(error).__name__}: {first}"
         raise DataError(message, path=str(path)) from None
@@ -191,18 +191,18 @@ def _parse_metadata(notes: Mapping[str, str] | None, path: Path) -> dict[str, An
 
 def _model_class(kind: Any) -> type[Model]:
     module, _, name = str(kind).partition(":")
-    found: Any = None
+    member: Any = None
     if module.startswith(HOME):
         try:
-            found = importlib.import_module(module)
+            member = importlib.import_module(module)
             for part in name.split("."):
-                found = getattr(found, part, None)
+                member = getattr(member, part, None)
         except ModuleNotFoundError as error:
             if not f"{error.name}.".startswith(HOME):
                 raise  # the module exists, but one of its dependencies does not
-    if not (isinstance(found, type) and issubclass(found, Model)):
-        raise DataError(f"holds a model of kind '{kind}', which this version does not know")
-    return found
+    if not (isinstance(member, type) and issubclass(member, Model)):
+        raise DataError(f"is a model of kind '{kind}', which this version does not know")
+    return member
 
 
 def _check_config(value: Any, name: str = "", depth: int = 0) -> None:
@@ -228,12 +228,12 @@ def _is_unbounded(name: str, value: float) -> bool:
 
 def _check_shapes(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
+    actual = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    for name in sorted(expected.keys() | actual.keys()):
+        if expected.get(name) != actual.get(name):
             raise DataError(
                 f"the weights do not fit the model: {name}: expected"
-                f" {_shape(expected.get(name))}, found {_shape(found.get(name))}"
+                f" {_shape(expected.get(name))}, found {_shape(actual.get(name))}"
             )
 
 

@@ -47,16 +47,16 @@ class ProcessGroup:
         """Sum gradients over processes; a parameter without a gradient anywhere keeps none."""
         if self.world_size == 1:
             return
-        listed = list(parameters)
-        used = [float(parameter.grad is not None) for parameter in listed]
+        parameters = list(parameters)
+        used = [float(parameter.grad is not None) for parameter in parameters]
         parts = [torch.tensor(used, device=self.device)]
         parts += [
             (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).reshape(-1)
-            for parameter in listed
+            for parameter in parameters
         ]
         summed = self.all_reduce(torch.cat(parts))
         counts, *gradients = torch.split(summed, [len(part) for part in parts])
-        for parameter, count, gradient in zip(listed, counts.tolist(), gradients, strict=True):
+        for parameter, count, gradient in zip(parameters, counts.tolist(), gradients, strict=True):
             parameter.grad = gradient.reshape(parameter.shape) if count else None
 
     def broadcast(self, tensors: Iterable[Tensor]) -> None:

@@ -1,4 +1,4 @@
-"""What the fitted scorer and rater share: a network with its input encoder in a folder, and
+"""The base of fitted scorer and rater: a network with its input encoder in a folder, and
 inference in batches.
 
 Most requests share their beginning: does this reply fit the context, or that one, or any of the
@@ -54,11 +54,13 @@ class FittedNetwork:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Open what ``save`` has written."""
+        """Open a folder that ``save`` has written."""
         path = inside(folder, MODEL)
         model, metadata = load_model(path)
         if metadata.get("part") != cls.part:
-            raise DataError(f"does not hold the part '{cls.part}'", path=str(path))
+            raise DataError(
+                f"does not hold the part '{cls.part}', but '{metadata.get('part')}'", path=str(path)
+            )
         options = cls._checked_options(metadata.get("options"), path)
         inputs = InputEncoder.open(folder)
         inputs.check_model(model, options["context_turns"], path)
@@ -75,9 +77,15 @@ class FittedNetwork:
             if isinstance(value, bool) and kind is not bool:
                 valid = False
             if not valid or (kind is float and not np.isfinite(value)):
-                raise DataError(f"the option {name} is {value!r}", path=str(path))
+                expected = "a finite number" if kind is float else kind.__name__
+                raise DataError(
+                    f"the option {name} is {value!r}; expected {expected}", path=str(path)
+                )
         if not 1 <= options["context_turns"] <= MAX_TURNS:
-            raise DataError(f"context_turns is {options['context_turns']}", path=str(path))
+            raise DataError(
+                f"context_turns is {options['context_turns']}; expected 1 to {MAX_TURNS}",
+                path=str(path),
+            )
         return options
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 DEFERRED = tuple(
@@ -33,12 +33,7 @@ class DeferredSignals:
                     self._previous[number] = signal.signal(number, self._record)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._restore()
 
     def deliver(self) -> None:

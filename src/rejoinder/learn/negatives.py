@@ -53,7 +53,7 @@ MAX_DENSITY_POOL = 4000
 class NegativeSampler:
     """Draws negatives for pairs, by row number.
 
-    A number of ``len(pairs) + k`` stands for the utterance of row k (``parrot``).
+    A number of ``len(pairs) + k`` means the utterance of row k (``parrot``).
     """
 
     def __init__(
@@ -115,14 +115,14 @@ class NegativeSampler:
         if len(replies) < 2:
             other: Ints = (rows + 1 + rng.integers(max(1, size - 1), size=len(rows))) % size
             return other
-        others = len(replies) - 1
-        first = rng.integers(others, size=len(rows))
+        num_others = len(replies) - 1
+        first = rng.integers(num_others, size=len(rows))
         drawn: Ints = replies[(own[rows] + 1 + first) % len(replies)]
-        for step in range(1, min(MAX_TRIES, others)):
+        for step in range(1, min(MAX_TRIES, num_others)):
             wrong = np.flatnonzero(~self._is_negative(rows, drawn))
             if not len(wrong):
                 break
-            shifted = 1 + (first[wrong] + step) % others
+            shifted = 1 + (first[wrong] + step) % num_others
             drawn[wrong] = replies[(own[rows[wrong]] + shifted) % len(replies)]
         return drawn
 
@@ -261,9 +261,9 @@ def reply_density(vectors: Vectors) -> NDArray[np.float64]:
         own = np.flatnonzero((pool >= start) & (pool < start + len(cosines)))
         in_pool = pool[own] - start
         cosines[in_pool, own] = -torch.inf
-        others = np.full(len(cosines), len(pool))
-        others[in_pool] -= 1
-        block = (SHARPNESS * cosines).logsumexp(dim=1).numpy() - np.log(others)
+        pool_sizes = np.full(len(cosines), len(pool))
+        pool_sizes[in_pool] -= 1
+        block = (SHARPNESS * cosines).logsumexp(dim=1).numpy() - np.log(pool_sizes)
         density[start : start + len(cosines)] = block
     density -= density.mean()
     return density / (density.std() or 1.0)
@@ -290,6 +290,6 @@ def _sample_rows(size: int, max_rows: int) -> Ints:
 
 def _cosine_blocks(vectors: Vectors, pool: Ints) -> Iterator[tuple[int, torch.Tensor]]:
     """Yield the first row of each block and its [rows, pool] cosines with the pool."""
-    others = torch.from_numpy(np.ascontiguousarray(vectors[pool].T))
+    pool_vectors = torch.from_numpy(np.ascontiguousarray(vectors[pool].T))
     for start in range(0, len(vectors), 1024):
-        yield start, torch.from_numpy(vectors[start : start + 1024]) @ others
+        yield start, torch.from_numpy(vectors[start : start + 1024]) @ pool_vectors

@@ -17,10 +17,10 @@ def make_optimizer(model: nn.Module, settings: TrainingSettings) -> Optimizer:
     if settings.optimizer == "adam":
         return torch.optim.Adam(named.values(), lr=settings.learning_rate)
     matrices = [parameter for parameter in named.values() if parameter.ndim > 1]
-    others = [parameter for parameter in named.values() if parameter.ndim <= 1]
+    vectors = [parameter for parameter in named.values() if parameter.ndim <= 1]
     groups = [
         {"params": matrices, "weight_decay": settings.weight_decay},
-        {"params": others, "weight_decay": 0.0},
+        {"params": vectors, "weight_decay": 0.0},
     ]
     used = [group for group in groups if group["params"]]
     return torch.optim.AdamW(used, lr=settings.learning_rate)
@@ -45,7 +45,7 @@ def optimizer_tensors(optimizer: Optimizer, model: nn.Module) -> dict[str, Tenso
 
 
 def load_optimizer(optimizer: Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Restore what ``optimizer_tensors`` returned, in a new optimizer of the same model."""
+    """Load the result of ``optimizer_tensors`` into a new optimizer of the same model."""
     named = trainable_parameters(model)
     for key, value in tensors.items():
         name, _, part = key.rpartition("/")

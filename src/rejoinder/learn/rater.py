@@ -195,10 +195,10 @@ class RaterBatches(PlannedBatches):
         """Return training and validation batches; utterances are held out at equal distances."""
         step = round(1 / share)
         held_out = [group for number, group in enumerate(self.groups) if number % step == 1]
-        others = [group for number, group in enumerate(self.groups) if number % step != 1]
+        training = [group for number, group in enumerate(self.groups) if number % step != 1]
         texts = (self.contexts, self.replies)
         return (
-            RaterBatches(texts, others, self.negatives, self.settings),
+            RaterBatches(texts, training, self.negatives, self.settings),
             RaterBatches(texts, held_out, self.negatives, self.settings, fixed=True),
         )
 

@@ -77,7 +77,7 @@ def fit_scorer(
 ) -> tuple[Scorer, TrainingResult]:
     """Train a scorer in the folder ``work``, from which a repeated call resumes after a kill.
 
-    ``identity`` holds whatever else should make it another run.
+    ``identity`` (JSON) has everything else that makes it another run.
     """
     check_scorer_data(data)
     model = initialised(
@@ -104,7 +104,7 @@ def fit_scorer(
 def check_scorer_data(data: TrainingData) -> None:
     """Raise DataError if there is nothing that a scorer could learn."""
     if len(np.unique(data.training.response_ids)) < 2:
-        raise DataError("all responses are the same: there is nothing to tell apart")
+        raise DataError("all responses are the same: a scorer needs different ones to tell apart")
 
 
 @dataclass(frozen=True)

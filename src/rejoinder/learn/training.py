@@ -2,8 +2,8 @@
 
 The same seed on the same machine gives the same weights, bit for bit, even if the run was killed
 and resumed any number of times: batches and dropout depend on the seed and the position only, and
-a checkpoint holds the rest. Two processes make the same steps as one that accumulates two batches.
-On a GPU, the order of sums may vary: there, runs are equal up to rounding.
+a checkpoint contains the rest. Two processes make the same steps as one that accumulates two
+batches. On a GPU, the order of sums may vary: there, runs are equal up to rounding.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ def train(
 ) -> TrainingResult:
     """Train a model in place; ``folder`` keeps the checkpoints from which a later call resumes.
 
-    ``identity`` (JSON) holds whatever else determines the weights: digests of the training data,
-    the pretrained model. (Random initial weights should be drawn from the seed.) A checkpoint of
-    another run in the folder is not resumed but overwritten. The caller removes the folder once
-    the result is saved.
+    ``identity`` (JSON) has everything else that determines the weights: digests of the training
+    data, the pretrained model. (Random initial weights should be drawn from the seed.) A
+    checkpoint of another run in the folder is not resumed but overwritten. The caller removes the
+    folder once the result is saved.
 
     SIGINT, SIGTERM and SIGHUP end the run after the current step, with a checkpoint.
     """
@@ -128,7 +128,7 @@ class _Loop(Generic[Batch]):
         """Over all processes."""
         steps_per_epoch = math.ceil(batches.steps(settings.seed, 0) / self.batches_per_step)
         if not steps_per_epoch:
-            raise DataError("there is nothing to train on")
+            raise DataError("there is nothing to train on: the training data have no batch")
         self.total_steps = settings.steps or max(1, round((settings.epochs or 0) * steps_per_epoch))
         self.validate_every = settings.validate_every or steps_per_epoch
         self.name = self._name(identity)
@@ -136,9 +136,9 @@ class _Loop(Generic[Batch]):
         if not self.parameters:
             raise ValueError("the model has no weights to train")
         self.optimizer = make_optimizer(model, settings)
-        found = load_state(folder, self.name, model, self.optimizer)
-        self.resumed_at = found.step if found else None
-        self.state = found or TrainingState()
+        saved = load_state(folder, self.name, model, self.optimizer)
+        self.resumed_at = saved.step if saved else None
+        self.state = saved or TrainingState()
         group.broadcast(model.state_dict().values())
         group.barrier()  # no process writes before all have read
         self.speed = SpeedMeter(self.state.step, self.total_steps)

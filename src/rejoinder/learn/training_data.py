@@ -147,9 +147,9 @@ class TrainingData:
     training: Pairs
     validation: Pairs
     counts: dict[str, int]
-    """Number of pairs found and used."""
+    """Numbers of pairs in the file and of pairs used."""
     split_by: str
-    """What decided the split."""
+    """Origin of the split: the column ``split``, or a hash of dialogue ids."""
 
     @classmethod
     def from_table(
@@ -229,7 +229,7 @@ def read_training_data(
 def assign_split(
     table: pa.Table, validation_share: float = VALIDATION_SHARE
 ) -> tuple[pa.Table, str]:
-    """Return the table with every pair assigned to train or validation, and what decided it.
+    """Return the table with each pair assigned to train or validation, and the origin of the split.
 
     Where the column ``split`` has both, it decides, and its other pairs (test) are left alone;
     otherwise a share of the dialogues is held out by a hash of their id, so that the split does
@@ -289,7 +289,9 @@ def read_pairs(path: Path, required: Sequence[str], optional: Sequence[str] = ()
         # selecting more than 2 GB of rows overflows the smaller type
         table = table.set_column(number, column, table.column(column).cast(pa.large_string()))
     if not table.num_rows:
-        raise DataError("there is no pair in it", path=name)
+        raise DataError(
+            "there is no pair in it; expected pairs, as 'rejoinder corpus' writes them", path=name
+        )
     return table
 
 

@@ -2,7 +2,7 @@
 
 They are SQL, the same text for DuckDB and Spark. Each filter sees the posts that the filters before
 it kept. They apply to archives of posts only: the turns of a dialogue belong together, and a
-greeting that is said every morning is not a duplicate there.
+greeting that is repeated every morning is not a duplicate there.
 """
 
 from __future__ import annotations

@@ -188,10 +188,10 @@ class Cleaning:
                 continue
             before = text.filter(pa.array(where))
             after = rewritten(before)
-            found = differ(before, after)
-            if found.any():
+            differs = differ(before, after)
+            if differs.any():
                 text = put(text, where, after)
-                changed[where] |= found.astype(np.int64) << self.filters.index(name)
+                changed[where] |= differs.astype(np.int64) << self.filters.index(name)
                 if name == "entities":  # the other filters must see the decoded text
                     flags = kernel.scan(*buffers(text))
         steps = {name: bit for name, bit in _STEPS.items() if name in self.filters}

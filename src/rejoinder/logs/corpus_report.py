@@ -1,4 +1,4 @@
-"""Count what became of every record of a log, for the report and the manifest."""
+"""Count the records of a log by outcome (pair, removed, rejected), for report and manifest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rejoinder.engine import Engine
 
 @dataclass(frozen=True)
 class CorpusReport:
-    """Records read, pairs written, and what was left out at each step."""
+    """Counts of records read, pairs written, and posts left out at each step."""
 
     records: int
     """All records, bad ones included."""

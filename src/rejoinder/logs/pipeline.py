@@ -219,8 +219,8 @@ def _check_roles(engine: Engine, output: Path) -> None:
     other = engine.scalar("SELECT COUNT(*) FROM all_pairs_of_dialogues WHERE NOT learn")
     if other:
         raise DataError(
-            f"all {other:,} replies are by a role that is not learnt from; by default only what"
-            " people (user) said is; --learn-from assistant learns the assistant's replies",
+            f"all {other:,} replies are by a role that is not learnt from; by default only turns"
+            " of people (user) are learnt; --learn-from assistant learns the assistant's replies",
             path=engine.scalar("SELECT MIN(path) FROM chunks"),
         )
 

@@ -56,8 +56,8 @@ def read(records: Path) -> Iterator[Row]:
                     ratings=1.0 if system == "good" else 0.0,
                     context_id=context_id,
                 )
-                others = [text for text in good if text != reply]
-                yield Row(item, others[:1], others, _scored(item, kinds))
+                other_good = [text for text in good if text != reply]
+                yield Row(item, other_good[:1], other_good, _scored(item, kinds))
 
 
 def _scored(item: Item, kinds: dict[str, list[str]]) -> list[Reference]:

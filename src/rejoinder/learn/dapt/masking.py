@@ -25,7 +25,7 @@ MASK_SHARE, RANDOM_SHARE = 0.8, 0.1
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What masking needs to know about a tokenizer."""
+    """The tokens of a tokenizer, as masking needs them."""
 
     mask: int
     padding: int

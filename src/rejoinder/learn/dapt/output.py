@@ -61,8 +61,8 @@ def _module_folders(folder: Path) -> list[str]:
     """Return folders that sentence-transformers needs beside the encoder, such as 1_Pooling."""
     if not is_file(folder / MODULES):
         return []
-    listed = read_json(folder / MODULES, list[dict[str, Any]])
-    paths = [str(module.get("path", "")) for module in listed]
+    modules = read_json(folder / MODULES, list[dict[str, Any]])
+    paths = [str(module.get("path", "")) for module in modules]
     return [path for path in paths if path and "/" not in path and is_folder(inside(folder, path))]
 
 

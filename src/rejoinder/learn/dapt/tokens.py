@@ -68,14 +68,14 @@ def tokenize(tokenizer: Any, pairs: Pairs, max_tokens: int) -> TokenizedPairs:
 
 
 def read_vocabulary(tokenizer: Any, size: int) -> Vocabulary:
-    """Return what the tokenizer knows about its tokens; ``size`` is that of the embeddings."""
+    """Return the properties of the tokens for masking; ``size`` is that of the embeddings."""
     special = np.zeros(size, np.bool_)
     special[[number for number in tokenizer.all_special_ids if number < size]] = True
-    known = min(size, len(tokenizer))
-    special[known:] = True  # rows of the embeddings without a token
-    names = [str(name) for name in tokenizer.convert_ids_to_tokens(range(known))]
+    num_tokens = min(size, len(tokenizer))
+    special[num_tokens:] = True  # rows of the embeddings without a token
+    names = [str(name) for name in tokenizer.convert_ids_to_tokens(range(num_tokens))]
     continues = np.zeros(size, np.bool_)
-    continues[:known] = _continues_word(names)
+    continues[:num_tokens] = _continues_word(names)
     return Vocabulary(
         mask=int(tokenizer.mask_token_id),
         padding=int(tokenizer.pad_token_id or 0),

@@ -26,7 +26,7 @@ def make_input(
     ``options`` are the parameters of its ``make``: vocab_size, embedding_size, hidden_size,
     max_tokens (gru); model, or vectors, tokenizer and lower, sif_a, char_ngram_buckets,
     question_feature, extra_layer, concat_turns (vectors); model, frozen_layers, max_tokens
-    (encoder). ``work`` keeps what takes long, for a repeated call.
+    (encoder). ``work`` keeps slow results for a repeated call.
     """
     passed = {key: value for key, value in options.items() if key in NOT_SETTINGS}
     settings = {key: value for key, value in options.items() if key not in NOT_SETTINGS}
@@ -40,12 +40,12 @@ def check_input_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]
         raise UsageError(f"unknown input '{name}': {did_you_mean(name, INPUTS)}")
     cls = input_class(name)
     hints = get_type_hints(cls.make, localns={"TrainingData": Any})
-    known = set(inspect.signature(cls.make).parameters) - NOT_SETTINGS
-    if unknown := [key for key in options if key not in known]:
+    names = set(inspect.signature(cls.make).parameters) - NOT_SETTINGS
+    if unknown := [key for key in options if key not in names]:
         raise UsageError(
-            *(f"input {name} has no option '{key}': {did_you_mean(key, known)}" for key in unknown)
+            *(f"input {name} has no option '{key}': {did_you_mean(key, names)}" for key in unknown)
         )
-    given = tuple((key, value) for key, value in options.items() if value is not None)
-    values = converted(Spec(f"input {name}", given), {key: hints[key] for key in known})
+    params = tuple((key, value) for key, value in options.items() if value is not None)
+    values = converted(Spec(f"input {name}", params), {key: hints[key] for key in names})
     cls.check(**values)
     return values

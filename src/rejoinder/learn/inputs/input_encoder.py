@@ -32,7 +32,7 @@ OpenProgress = Callable[[], AbstractContextManager[Progress | None]]
 
 FILE = "input.json"
 FORMAT = 1
-"""Increased when an older version could not read what a newer one writes."""
+"""Increased when an older version could not read the files of a newer one."""
 INPUTS = {
     "gru": "rejoinder.learn.inputs.subwords:SubwordInput",
     "vectors": "rejoinder.learn.inputs.vectors:VectorInput",
@@ -104,7 +104,7 @@ class InputEncoder(ABC):
         """Return the part of a network's configuration that must fit this input encoder."""
 
     def check_model(self, model: Model, context_turns: int, path: Path) -> None:
-        """Raise DataError unless the network can read what this input encoder gives it."""
+        """Raise DataError unless the network can read the texts of this input encoder."""
         from rejoinder.learn.networks.ensemble import members_of
 
         for member in members_of(model):
@@ -131,11 +131,11 @@ class InputEncoder(ABC):
     @classmethod
     @abstractmethod
     def _open(cls, folder: Path, record: Mapping[str, Any]) -> InputEncoder:
-        """Open what ``save`` has written; a missing key is a KeyError, a wrong value ValueError."""
+        """Open a saved folder; a missing key raises KeyError, a wrong value ValueError."""
 
     @staticmethod
     def open(folder: Path) -> InputEncoder:
-        """Open the input encoder, of whatever kind, that was saved to a folder."""
+        """Open the input encoder, of any kind, that was saved to a folder."""
         path = inside(folder, FILE)
         record = read_json(path, dict[str, Any])
         version, name = record.get("format"), record.get("input")
@@ -155,8 +155,8 @@ class InputEncoder(ABC):
             raise DataError(message, path=str(path)) from None
         if inputs.depends != record.get("depends"):
             raise DataError(
-                f"was fitted with {_listed(record.get('depends'))}, but found"
-                f" {_listed(inputs.depends)}",
+                f"was fitted with {_described(record.get('depends'))}, but found"
+                f" {_described(inputs.depends)}; install the model or vectors of the fit",
                 path=str(path),
             )
         return inputs
@@ -165,8 +165,8 @@ class InputEncoder(ABC):
 def input_class(name: str) -> type[InputEncoder]:
     """Return the class of an input encoder; an unknown name is a KeyError."""
     module, _, cls = INPUTS[name].partition(":")
-    found: type[InputEncoder] = getattr(importlib.import_module(module), cls)
-    return found
+    encoder: type[InputEncoder] = getattr(importlib.import_module(module), cls)
+    return encoder
 
 
 def whole_number(record: Mapping[str, Any], name: str, low: int, high: int) -> int:
@@ -177,7 +177,7 @@ def whole_number(record: Mapping[str, Any], name: str, low: int, high: int) -> i
     return value
 
 
-def _listed(depends: Any) -> str:
+def _described(depends: Any) -> str:
     if not isinstance(depends, Mapping):
         return str(depends)
-    return ", ".join(f"{what} {which}" for what, which in depends.items()) or "nothing"
+    return ", ".join(f"{kind} {name}" for kind, name in depends.items()) or "nothing"

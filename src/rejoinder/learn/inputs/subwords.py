@@ -138,7 +138,10 @@ class SubwordInput(InputEncoder):
         }
         content = read_bytes(path)
         if hashlib.sha256(content).hexdigest() != record["subwords"]:
-            raise DataError("is not the file that was written here", path=str(path))
+            raise DataError(
+                "is not the file that the network was fitted with: its checksum differs",
+                path=str(path),
+            )
         try:
             return cls(content, **sizes)
         except DataError as error:

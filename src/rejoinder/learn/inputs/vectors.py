@@ -225,7 +225,7 @@ class VectorInput(InputEncoder):
         }
 
     def _save_files(self, folder: Path) -> None:
-        """Vectors are found by their name."""
+        """Write nothing: vectors are opened by their name."""
 
     @classmethod
     def _open(cls, folder: Path, record: Mapping[str, Any]) -> VectorInput:

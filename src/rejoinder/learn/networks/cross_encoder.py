@@ -53,18 +53,18 @@ class CrossReader(nn.Module):
         for parameter in lower_layers(network, frozen_layers):
             parameter.requires_grad_(False)
 
-    def forward(self, known: Sequence[Tensor], candidate: Tensor) -> Tensor:
+    def forward(self, texts: Sequence[Tensor], candidate: Tensor) -> Tensor:
         """[n, length] token ids of each text → [n, 2 · hidden_size]"""
-        ids, segments = self._join(known, candidate)
+        ids, segments = self._join(texts, candidate)
         lengths = (ids != NO_TOKEN).sum(1)
         order = torch.argsort(lengths, stable=True)
         parts = [self._read(ids[rows], segments[rows]) for rows in _chunks(order, lengths)]
         return torch.cat(parts)[torch.argsort(order)]
 
-    def _join(self, known: Sequence[Tensor], candidate: Tensor) -> TwoTensors:
+    def _join(self, texts: Sequence[Tensor], candidate: Tensor) -> TwoTensors:
         start = candidate.new_full((len(candidate), 1), self.cls_token_id)
         end = candidate.new_full((len(candidate), 1), self.sep_token_id)
-        first = [part for text in known for part in (text, end)]
+        first = [part for text in texts for part in (text, end)]
         ids = torch.cat([start, *first, candidate, end], dim=1)
         segments = torch.zeros_like(ids)
         segments[:, -candidate.shape[1] - 1 :] = 1
@@ -87,7 +87,7 @@ class CrossReader(nn.Module):
 
 
 class CrossModel(Model):
-    """Base of scorer and rater; their files hold the whole transformer."""
+    """Base of scorer and rater; their files contain the whole transformer."""
 
     def __init__(
         self,

@@ -53,7 +53,7 @@ class Ensemble(Model):
         return cls([build_model(member) for member in members])
 
     def forward(self, *texts: Tensor) -> Tensor | tuple[Tensor, ...]:
-        """Return what a member returns, averaged: logits, or a tuple of them."""
+        """Return the mean output of the members: logits, or a tuple of them."""
         first = self.members[0]
         if isinstance(first, EnsembleMember):
             features = first.extract_features(*texts)

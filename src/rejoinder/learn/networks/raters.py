@@ -103,7 +103,7 @@ class VectorRater(EnsembleMember):
     A layer can't compare vectors that are concatenated, so it is given their products and absolute
     differences, and hardly anything else: topics would be memorised. The nearness of the candidate
     to the utterance and to the known response (a bilinear feature each, as in RUBER) is also added
-    to the logits directly, so that the network starts with what a cosine knows. See
+    to the logits directly, so that the network starts as a cosine. See
     ``VectorScorer`` for views and scaling.
     """
 

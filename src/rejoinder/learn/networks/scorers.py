@@ -49,8 +49,8 @@ class Perceptron(nn.Module):
     def forward(self, *parts: Tensor) -> Tensor:
         """[m, …] parts of the features → [m]; a part may have fewer rows, as in ``repeat_rows``.
 
-        Parts are not concatenated: so what all replies to a context share is multiplied once, and
-        no gradient is computed for inputs.
+        Parts are not concatenated: a part that all replies to a context share is multiplied once,
+        and no gradient is computed for inputs.
         """
         longest = max(parts, key=len)
         weights = torch.split(self.hidden.weight, [part.shape[1] for part in parts], dim=1)
@@ -219,10 +219,10 @@ def num_question_features(dimensions: int) -> int:
     return 3 * dimensions + 2
 
 
-def ngram_overlap(others: Tensor, reply: Tensor) -> Tensor:
-    """[n, k, buckets] and [n, buckets] → [n, k] cosine of each of the others and the reply, scaled
+def ngram_overlap(texts: Tensor, reply: Tensor) -> Tensor:
+    """[n, k, buckets] and [n, buckets] → [n, k] cosine of each text and the reply, scaled
     so that a typical overlap is 1."""
-    return torch.einsum("nkp,np->nk", others, reply) / TYPICAL_OVERLAP
+    return torch.einsum("nkp,np->nk", texts, reply) / TYPICAL_OVERLAP
 
 
 def margin_loss(good: Tensor, bad: Tensor, margin: float) -> Tensor:

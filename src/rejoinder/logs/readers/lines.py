@@ -1,7 +1,7 @@
 """Read numbered lines of files that are split among several processes and may be damaged.
 
-What is not a line of text (a cut-off compressed file, 16 MB without a newline, invalid UTF-8) is
-collected separately, so readers only see decodable lines, and one bad place costs one record.
+Input that is not a line of text (a cut-off compressed file, 16 MB without a newline, invalid UTF-8)
+is collected separately, so readers only see decodable lines, and one bad place costs one record.
 """
 
 from __future__ import annotations
@@ -82,31 +82,31 @@ class Lines:
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         number = self.chunk.first_line
         rest: list[bytes] = []  # the unfinished last line, in pieces
-        held, skipping, damage = 0, False, None
+        line_bytes, skipping, damage = 0, False, None
         with ExitStack() as stack:
             blocks = _blocks(self.chunk, stack)
             if self.chunk.start == 0:
                 blocks = _without_mark(blocks)
             try:
                 for block in blocks:
-                    first, *others = block.split(b"\n")
-                    held += len(first)
+                    first, *following = block.split(b"\n")
+                    line_bytes += len(first)
                     if not skipping:
                         rest.append(first)
-                        if held > MAX_LINE_BYTES:
+                        if line_bytes > MAX_LINE_BYTES:
                             self._too_long(number, rest)
                             skipping = True
-                    if not others:
+                    if not following:
                         continue
                     if not skipping and (line := self._text(number, b"".join(rest))):
                         yield number, line
                     number += 1
-                    last = others.pop()
-                    for line in others:
+                    last = following.pop()
+                    for line in following:
                         if text := self._text(number, line):
                             yield number, text
                         number += 1
-                    rest, held, skipping = [last], len(last), False
+                    rest, line_bytes, skipping = [last], len(last), False
             except DAMAGE as error:
                 damage = str(error)
         last = b"".join(rest)

@@ -62,7 +62,7 @@ class Turn(NamedTuple):
 
 
 class BadRecord(ValueError):
-    """Says what is wrong with a record and what was expected; becomes its reject reason."""
+    """The reason to reject a record: the problem, and the expected content."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -92,8 +92,8 @@ def _is_present(raw: msgspec.Raw) -> bool:
 
 def _wrapped(data: bytes, number: int, source: str) -> list[Post]:
     """Return the tweets of one response of API v2; a bad one does not affect the others."""
-    listed = data[:1] == b"["
-    tweets = msgspec.json.decode(data, type=list[msgspec.Raw]) if listed else [data]
+    is_list = data[:1] == b"["
+    tweets = msgspec.json.decode(data, type=list[msgspec.Raw]) if is_list else [data]
     posts = []
     for tweet in tweets:
         try:

@@ -89,12 +89,12 @@ def _quality(manifest: Manifest) -> str:
     ]
     parts = [_table("measure | value | sample", [*rows, *losses])]
     if manifest.coverage:
-        listed = ", ".join(
+        quantiles = ", ".join(
             f"{value:.3f} ({float(q):.0%})" for q, value in manifest.coverage.items()
         )
         parts.append(
             "Similarity of held-out contexts to the nearest utterances of the pool, by quantile:\n"
-            f"{listed}. A test set with lower similarities is from another domain."
+            f"{quantiles}. A test set with lower similarities is from another domain."
         )
     if manifest.ranges:
         ranges = [
@@ -142,16 +142,16 @@ def _limits(manifest: Manifest, name: str) -> str:
         limits.insert(0, "Anything but tests and demonstrations: `tiny` trains for seconds.")
     caveat = """The figures above compare true with random replies, which is easier than telling
     good replies from mediocre ones."""
-    listed = "\n".join("- " + _wrapped(limit).replace("\n", "\n  ") for limit in limits)
-    return f"{listed}\n\n{_wrapped(caveat)}"
+    text = "\n".join("- " + _wrapped(limit).replace("\n", "\n  ") for limit in limits)
+    return f"{text}\n\n{_wrapped(caveat)}"
 
 
 def _settings(settings: dict[str, Any]) -> str:
     lines: list[str] = []
     for name, value in settings.items():
         if isinstance(value, dict):
-            listed = ", ".join(f"{key} {_text(v)}" for key, v in value.items() if v is not None)
-            lines.append(f"- {name}: {listed}")
+            text = ", ".join(f"{key} {_text(v)}" for key, v in value.items() if v is not None)
+            lines.append(f"- {name}: {text}")
         else:
             lines.append(f"- {name}: {_text(value)}")
     return "\n".join(lines)

@@ -160,7 +160,7 @@ def run_stages(job: FitJob, target: Path) -> Manifest | None:
 
 
 def check_job(job: FitJob) -> None:
-    """Raise UsageError for everything that can be known to be wrong before the first stage."""
+    """Raise UsageError for all problems that can be detected before the first stage."""
     from rejoinder.fitting.ranges import check_range_metrics
     from rejoinder.learn.inputs import check_input_options
 
@@ -250,11 +250,11 @@ def check_language(job: FitJob, pairs: Path) -> None:
         if model is None:
             continue
         texts = pq.read_table(pairs, columns=["response"]).column(0).to_pylist()
-        found = find_other_language(texts, SentenceEncoder(model=model).languages)
-        if found is not None:
+        other_language = find_other_language(texts, SentenceEncoder(model=model).languages)
+        if other_language is not None:
             raise DataError(
-                f"{found.describe(f'the encoder {model}')}; choose the --language of the logs, or"
-                " another model",
+                f"{other_language.describe(f'the encoder {model}')};"
+                " choose the --language of the logs, or another model",
                 path=", ".join(job.inputs),
             )
 
@@ -309,7 +309,7 @@ def vectors_stage(job: FitJob, pairs: Stage, data: TrainingData) -> Stage | None
 
 
 def rater_stage(job: FitJob, pairs: Stage, vectors: Stage | None, data: TrainingData) -> Stage:
-    """Train the rater; its folder holds the network, or the reason why there is none."""
+    """Train the rater; its folder gets the network, or the reason why there is none."""
     from rejoinder.learn.rater import fit_rater, missing_rater_data
 
     network = job.settings.rater

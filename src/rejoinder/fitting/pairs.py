@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PAIRS = "pairs.parquet"
 OTHER_LANGUAGE_SHARE = 0.05
-"""Share of texts in another language from which on the user is told."""
+"""Share of texts in another language from which on there is a note."""
 LANGUAGE_SAMPLE = 2000
 """Number of texts whose language is identified."""
 
@@ -98,7 +98,7 @@ def collect_pairs(
         if not pq.read_metadata(made).num_rows:
             raise DataError(
                 f"read as {format}, it has no pair of utterance and response that passes the"
-                " filters; 'rejoinder corpus' says what was left out and why",
+                " filters; 'rejoinder corpus' reports what was left out, and why",
                 path=", ".join(logs),
             )
         tables.append((", ".join(logs), read_pairs(made, REQUIRED, OPTIONAL)))
@@ -155,7 +155,7 @@ def collect_pairs(
 
 
 def is_pairs(path: str) -> bool:
-    """Return whether a file holds pairs, by its name; other files are logs."""
+    """Return whether a file contains pairs, by its name; other files are logs."""
     return path.endswith(".parquet")
 
 
@@ -295,7 +295,7 @@ def _split(table: pa.Table, share: float, path: str) -> tuple[pa.Table, str]:
 
 
 def _without_leaks(table: pa.Table, exclude: Sequence[str]) -> tuple[pa.Table, dict[str, int]]:
-    """Return the pairs whose utterance is in no test set, and counts of the others."""
+    """Return the pairs whose utterance is in no test set, and counts of the pairs left out."""
     from rejoinder.logs.contamination import Fingerprint, last_turns
 
     if not exclude:

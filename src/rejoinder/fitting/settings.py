@@ -103,7 +103,7 @@ class WordVectorSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationSettings:
-    """What is measured on held-out pairs."""
+    """Measurements on held-out pairs."""
 
     ranges: tuple[str, ...] = ()
     """Metrics whose range is measured, for ``rejoinder`` and ``ruber(norm=fixed)``."""
@@ -181,8 +181,8 @@ def read_settings(
         "unreferenced": reader.network("unreferenced", ScorerSettings, seed),
         "validation": reader.section("validation", ValidationSettings),
     }
-    known = list(sections)
-    problems += [f"[{key}]: {did_you_mean(key, known)}" for key in tables if key not in sections]
+    names = list(sections)
+    problems += [f"[{key}]: {did_you_mean(key, names)}" for key in tables if key not in sections]
     if problems:
         raise UsageError(*(f"{preset}: {problem}" for problem in problems))
     settings = FitSettings(preset=name, language=code, seed=seed, **sections)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from rejoinder.version import __version__
 
 DONE = "done"
 RESULT = "result.json"
-"""What a stage reports, for the manifest and the card."""
+"""The report of a stage, for the manifest and the card."""
 POLL_SECONDS = 0.2
 """How often a process checks whether the main process has finished a stage."""
 

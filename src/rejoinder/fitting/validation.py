@@ -144,8 +144,8 @@ class HeldOut:
         for row in rows.tolist():
             own = responses_to[int(self.pairs.utterance_ids[row])]
             order = one_of_each[rng.permutation(len(one_of_each))[: count + len(own)]]
-            others = [other for other in order.tolist() if int(response_ids[other]) not in own]
-            drawn.append(others[:count])
+            candidates = [other for other in order.tolist() if int(response_ids[other]) not in own]
+            drawn.append(candidates[:count])
         width = min(map(len, drawn), default=0)
         return np.array([each[:width] for each in drawn], np.int64).reshape(len(rows), width)
 

@@ -33,7 +33,7 @@ def flow_table(report: CorpusReport) -> Table:
 
 
 def account_table(report: CorpusReport) -> Table:
-    """Return what was changed, removed and rejected, by filter and reason."""
+    """Return counts of changed, removed and rejected posts, by filter and reason."""
     table = plain_table("filter or reason", "changed", "removed", "bad", right=[1, 2, 3])
     for name in dict.fromkeys([*report.changed, *report.removed]):
         table.add_row(name, _some(report.changed, name), _some(report.removed, name), "")

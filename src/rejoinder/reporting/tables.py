@@ -204,7 +204,7 @@ def _value_name(label: str, ranking: Ranking) -> str:
 
 
 def ranking_notes(ranking: Ranking) -> list[str]:
-    """Return what readers of a ranking should know, as sentences."""
+    """Return sentences about the limits of a ranking."""
     notes = []
     if ranking.neighbours_only:
         notes.append(

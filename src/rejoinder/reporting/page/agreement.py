@@ -74,14 +74,14 @@ def correlation_table(
     results: Sequence[MetricResult], pick: Callable[[MetricResult], Correlations | None]
 ) -> CorrelationTable:
     """Return a row for each result for which ``pick`` returns correlations."""
-    rows = [(r, found) for r in results if (found := pick(r)) is not None]
-    columns = [[getattr(found, name) for _, found in rows] for name, _ in STATISTICS]
+    rows = [(r, correlations) for r in results if (correlations := pick(r)) is not None]
+    columns = [[getattr(correlations, name) for _, correlations in rows] for name, _ in STATISTICS]
     best = [max((e.value for e in col if e.value is not None), default=None) for col in columns]
     first: list[Estimate] = columns[0]
     ends = [v for e in first for v in (e.value, e.low, e.high) if v is not None]
     scale = Scale.over([0.0, *ends])
     shown_rows = []
-    for (result, found), row in zip(rows, zip(*columns, strict=True), strict=True):
+    for (result, correlations), row in zip(rows, zip(*columns, strict=True), strict=True):
         e = row[0]
         shown_rows.append(
             CorrelationRow(
@@ -95,7 +95,7 @@ def correlation_table(
                     for c, top in zip(row, best, strict=True)
                 ],
                 None if e.value is None else strip(scale, e.value, e.low, e.high),
-                f"{found.n:,}",
+                f"{correlations.n:,}",
                 f"{result.unscored:,}" if result.unscored else "",
             )
         )
@@ -116,10 +116,10 @@ def scatters(analysis: Analysis, names: Sequence[str]) -> list[Figure]:
     max_dots = min(MAX_DOTS // max(1, len(names)), MAX_DOTS_PER_PLOT)
     for name in names:
         scores = joined.item_scores[name]
-        known = np.flatnonzero(~np.isnan(scores + joined.human))
-        if not known.size:
+        rated = np.flatnonzero(~np.isnan(scores + joined.human))
+        if not rated.size:
             continue
-        drawn = np.sort(rng.permutation(known)[:max_dots])
+        drawn = np.sort(rng.permutation(rated)[:max_dots])
         human = joined.human[drawn]
         jittered = human + rng.normal(0, _noise(human), len(human))
         value = _correlation(analysis.agreement.items, name)
@@ -132,7 +132,7 @@ def scatters(analysis: Analysis, names: Sequence[str]) -> list[Figure]:
             f" Spearman correlation {value}.",
         )
         caption = f"Spearman {value}"
-        caption += f"; {len(drawn):,} of {known.size:,} replies" if len(drawn) < known.size else ""
+        caption += f"; {len(drawn):,} of {rated.size:,} replies" if len(drawn) < rated.size else ""
         figures.append(Figure(scatter(frame, jittered, scores[drawn], owner[drawn]), name, caption))
     return figures
 
@@ -180,8 +180,8 @@ def system_plots(analysis: Analysis, names: Sequence[str]) -> tuple[list[Figure]
     columns: list[dict[int, tuple[float, float]]] = []
     for name in names:
         scores = joined.item_scores[name]
-        known = np.flatnonzero(~np.isnan(scores + joined.human))
-        order = known[np.argsort(owner[known], kind="stable")]
+        rated = np.flatnonzero(~np.isnan(scores + joined.human))
+        order = rated[np.argsort(owner[rated], kind="stable")]
         present, starts = np.unique(owner[order], return_index=True)
         groups = np.split(order, starts[1:]) if len(present) else []
         with np.errstate(over="ignore"):
@@ -236,10 +236,10 @@ def curve_plots(curves: Mapping[str, Sequence[CurvePoint]]) -> list[Figure]:
     ends = [v for p in points for side in (p.low, p.high, p.mean) for v in side.values()]
     if not ends:
         return []
-    known = {name: some for name, some in curves.items() if any(p.mean for p in some)}
+    defined = {name: some for name, some in curves.items() if any(p.mean for p in some)}
     y = Scale.over([0.0, *ends])
     figures = []
-    for name, some in list(known.items())[:MAX_PLOTS]:
+    for name, some in list(defined.items())[:MAX_PLOTS]:
         lines = []
         for statistic, label in STATISTICS:
             has = [p for p in some if all(statistic in s for s in (p.mean, p.low, p.high))]

@@ -97,7 +97,7 @@ def browser_variables(items: BrowserData, max_items: int) -> dict[str, Any]:
 
 
 def _lead(analysis: Analysis) -> list[Phrase]:
-    """Return what a reader should know before relying on the answer."""
+    """Return sentences that qualify the answer: the tests, people, contamination."""
     headline, people = analysis.headline, analysis.people
     sentences = []
     if headline.ranking is not None and len(headline.systems) > 1:

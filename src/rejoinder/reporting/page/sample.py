@@ -65,17 +65,17 @@ def _unscored(data: ReportData, rng: np.random.Generator) -> Iterable[int]:
 
 def _extreme(data: ReportData, each: int) -> list[int]:
     values = data.joined.item_scores[data.metric]
-    known = np.flatnonzero(~np.isnan(values))
-    order = known[np.argsort(values[known], kind="stable")]
+    scored = np.flatnonzero(~np.isnan(values))
+    order = scored[np.argsort(values[scored], kind="stable")]
     return [*order[:each].tolist(), *order[::-1][:each].tolist()]
 
 
 def _disputed(data: ReportData) -> list[int]:
     """Return items by the difference of their ranks by score and by rating."""
     values, human = data.joined.item_scores[data.metric], data.joined.human
-    known = np.flatnonzero(~np.isnan(values + human))
-    gap = np.abs(_ranks(values[known]) - _ranks(human[known]))
-    return [int(number) for number in known[np.argsort(-gap, kind="stable")]]
+    scored = np.flatnonzero(~np.isnan(values + human))
+    gap = np.abs(_ranks(values[scored]) - _ranks(human[scored]))
+    return [int(number) for number in scored[np.argsort(-gap, kind="stable")]]
 
 
 def _ranks(values: Floats) -> Floats:

@@ -95,7 +95,7 @@ def _differences(ranking: Ranking) -> Phrase:
 
 
 def _first_two(names: Sequence[str], significant: Sequence[SystemPair]) -> Phrase:
-    """Only neighbours were tested: say whether the first system is better than the second."""
+    """Say whether the first system is better than the second, if only neighbours were tested."""
     first, second = names[:2]
     if any(pair.better == first and pair.worse == second for pair in significant):
         return [
@@ -143,7 +143,7 @@ def _by_tiers(tiers: Sequence[list[str]]) -> Phrase:
 
 
 def _by_ends(ranking: Ranking, significant: Sequence[SystemPair]) -> Phrase:
-    """Groups overlap: say what is significant about the best and the worst system.
+    """Describe the best and the worst system, for groups that overlap.
 
     A system with a letter of its own differs from its neighbour, but not always from all others.
     """
@@ -222,8 +222,8 @@ def contrast(people: Ranking, other: Ranking) -> Contrast:
 
 
 def metric_against_people(people: SystemOrder, order: SystemOrder) -> Phrase:
-    """Say whether a metric agrees with people about the systems, contradicts them, or can't tell
-    what they can."""
+    """Say whether a metric agrees with people about the systems, contradicts them, or misses
+    differences that people see."""
     if people.ranking is None or order.ranking is None:
         return []
     pairs = contrast(people.ranking, order.ranking)
@@ -268,7 +268,7 @@ def _pairs(pairs: Sequence[SystemPair], between: str) -> Phrase:
 
 
 def other_metrics_against_people(people: SystemOrder, rest: Sequence[SystemOrder]) -> Phrase:
-    """Name the other metrics that contradict people, and those that can't tell what people can."""
+    """Name the other metrics that contradict people, and those that miss differences they see."""
     if people.ranking is None:
         return []
     contradicting, undecided = [], []

@@ -28,7 +28,7 @@ SMALL = Layout(360, 250, 46, 14, 12, 42)
 
 @dataclass(frozen=True)
 class Frame:
-    """Two axes, their grid and their names; ``label`` is what a screen reader says."""
+    """Two axes, their grid and their names; ``label`` is the text for screen readers."""
 
     x: Scale
     y: Scale

@@ -189,7 +189,13 @@ def test_rejoinder_without_a_range_of_the_rating(tmp_path: Path) -> None:
     assert "|rating:no|" in metric.signature()
 
 
-def test_the_signature_says_what_is_blended(evaluator: Evaluator) -> None:
+def test_the_signature_without_an_evaluator_says_whether_a_rating_is_wanted() -> None:
+    assert "|rating:yes|" in make_metric("rejoinder").signature()
+    assert "|rating:no|" in make_metric("rejoinder(rating=false)").signature()
+    assert "|rating:no|" in make_metric("rejoinder(norm=set)").signature()
+
+
+def test_the_signature_contains_the_components(evaluator: Evaluator) -> None:
     (metric,) = make_metrics("rejoinder(ref=rouge-l(beta=1))", evaluator=evaluator).item_metrics
     for part in ("ref:(rouge-l|", "unref:(unreferenced|", "rating:(rating|", "norm:fixed"):
         assert part in metric.signature()
@@ -234,7 +240,7 @@ def test_items_that_one_component_cannot_score(evaluator: Evaluator) -> None:
         assert found.unscored == {
             "no reference": "no references",
             "no context": "no context",
-            "nothing": "no references",
+            "nothing": "no context",
         }
         assert found.values[:3].tolist() == pytest.approx(score(spec, evaluator))
         (corpus,) = found.corpus.values()

@@ -4,7 +4,8 @@
     score = (a + b) / 2,  √(a · b),  min(a, b)  or  max(a, b)
 
 Both components may be any item metrics, also blends themselves. An item that a required component
-cannot score is unscored, with the reason. The corpus value is the mean over items.
+cannot score is unscored, with the reason; a missing context is named first. The corpus
+value is the mean over items.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from rejoinder.metrics.metric import (
     nested_default,
     nested_signature,
 )
-from rejoinder.metrics.reasons import Reasons
+from rejoinder.metrics.reasons import NO_CONTEXT, Reasons
+from rejoinder.metrics.scoring_context import ScoringContext
 
 if TYPE_CHECKING:
     from rejoinder.evaluator.evaluator import Evaluator
-    from rejoinder.metrics.scoring_context import ScoringContext
 
 BLENDS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "arithmetic": lambda a, b: (a + b) / 2,
@@ -134,17 +135,18 @@ class Blend(WholeItemMetric, EvaluatorMetric):
         }
 
     def combine(self, parts: Mapping[str, Floats]) -> Floats:
-        """Return the scores of items, given their components in [0, 1]; NaN where an optional one
-        is missing."""
+        """Combine the components of items, each in [0, 1]; NaN where an optional one is missing."""
         return BLENDS[self.blend](parts["ref"], parts["unref"])
 
     def score(self, scoring: ScoringContext) -> BatchScores:
         scores = {key: scoring.score(metric) for key, metric in self.components.items()}
         reasons: Reasons = np.full(len(scoring.batch), None, object)
-        for key in reversed([key for key in scores if key not in self.optional]):
-            of_component = scores[key].reasons
+        required = [scores[key].reasons for key in scores if key not in self.optional]
+        for of_component in reversed(required):
             unscored = np.array([reason is not None for reason in of_component], bool)
             reasons[unscored] = of_component[unscored]
+        for of_component in required:
+            reasons[of_component == NO_CONTEXT] = NO_CONTEXT
         keep = np.flatnonzero([reason is None for reason in reasons])
         parts = {key: self._normalised(key, scores[key].values[keep]) for key in scores}
         counts = {key: np.isfinite(parts[key]) for key in parts if key in self.optional}
@@ -178,8 +180,6 @@ class Blend(WholeItemMetric, EvaluatorMetric):
 
     def stats(self, batch: Batch) -> Floats:
         """The blend, its components, how many optional ones there are, and 1."""
-        from rejoinder.metrics.scoring_context import ScoringContext
-
         return self.score(ScoringContext(batch)).rows
 
     def parts(self, rows: Floats) -> dict[str, Floats]:

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from rejoinder.errors import UsageError
 from rejoinder.metrics.batch_scores import BatchScores, score_references
-from rejoinder.metrics.metric import ItemMetric, WholeItemMetric, check_range
+from rejoinder.metrics.metric import ItemMetric, WholeItemMetric, check_range, has_context
+from rejoinder.metrics.reasons import NEITHER, NO_REFERENCES
 
 if TYPE_CHECKING:
     from rejoinder.evaluator.evaluator import Evaluator
@@ -109,4 +112,8 @@ class ExpandingMetric(EvaluatorMetric):
         if (evaluator := self.evaluator_or_none) is None:
             return super().score(scoring)
         expansion = scoring.expansion(evaluator, self.k)
-        return score_references(self, scoring.expanded(evaluator, self.k), expansion)
+        scores = score_references(self, scoring.expanded(evaluator, self.k), expansion)
+        for number in np.flatnonzero(scores.reasons == NO_REFERENCES):
+            if not has_context(scoring.batch.items[number]):  # so none could be retrieved
+                scores.reasons[number] = NEITHER
+        return scores

@@ -97,7 +97,9 @@ class Rejoinder(Blend):
         if key == "rating" and self._rater_is_usable:
             return nested_signature(self.components["rating"])
         if key == "rating":
-            return "no"
+            # without an evaluator, fixed ranges can only be explained, not computed
+            is_possible = self.evaluator is None and self.norm == "fixed"
+            return "yes" if self.rating and is_possible else "no"
         return super()._signed(key)
 
     def combine(self, parts: Mapping[str, Floats]) -> Floats:

@@ -88,7 +88,7 @@ def test_tables_before_and_after_dropping_annotators(run: Run, folder: Path) -> 
     assert b"after: 361 ratings of 4 named annotators, Cohen's kappa" in done.stderr
 
 
-def test_names_are_checked_and_may_be_unknown(run: Run, folder: Path) -> None:
+def test_unknown_annotators_and_distractors_are_reported(run: Run, folder: Path) -> None:
     done = run(*ASKED, "--drop-annotator", "carless", "--min-kappa", "2", "--svg", "no.svg")
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"--min-kappa must be from -1 to 1, got 2" in done.stderr

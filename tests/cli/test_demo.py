@@ -62,13 +62,13 @@ def test_a_demo_that_was_killed_goes_on(killed: tuple[str, str], folder: Path) -
     assert not list((folder / "d").glob(".*.work"))
 
 
-def test_what_the_demo_judges_fairly(killed: tuple[str, str], folder: Path) -> None:
+def test_the_demo_compares_no_reply_with_itself(killed: tuple[str, str], folder: Path) -> None:
     made = folder / "d"
     lines = {p.stem: p.read_text().splitlines() for p in made.glob("*.jsonl")}
     items = [json.loads(line) for line in lines["items"]]
     assert len(items) == 12 * 5
     assert {item["system"] for item in items} == SYSTEMS
-    # nobody has a reference of his own, so nobody is measured against himself
+    # no reply has a reference, so none is compared with itself
     assert not any(item.get("references") for item in items)
     human = {i["context_id"]: i["response"] for i in items if i["system"] == "human"}
     single = [json.loads(line) for line in lines["single"]]

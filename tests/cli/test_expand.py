@@ -215,7 +215,7 @@ def test_show_without_an_id_lists_items(run: Run, expanded: str) -> None:
         (["nothing", "2:a"], 3, "cannot be read"),
     ],
 )
-def test_show_what_is_not_there(
+def test_show_reports_missing_items_and_scores(
     complaint_of: Any, arguments: list[str], code: int, complaint: str
 ) -> None:
     found, line = complaint_of("show", *arguments)

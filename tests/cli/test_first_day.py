@@ -139,7 +139,7 @@ def test_texts_in_a_language_that_the_encoder_does_not_know(run: Run, tmp_path: 
     assert run("score", "ja.jsonl", "-m", "bleu", "-l", "ja", "-o", "s.jsonl").returncode == 0
 
 
-def test_help_names_what_there_is(run: Run) -> None:
+def test_help_points_to_lists_and_presets(run: Run) -> None:
     assert b"see 'ls'" in run("score", "--help").stdout
     assert b"medium" in run("fit", "--help").stdout
     top = run("--help").stdout

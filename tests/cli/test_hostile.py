@@ -99,7 +99,7 @@ def test_an_output_that_has_to_be_a_file(
         assert message in done.stderr.decode()
 
 
-def test_systems_that_do_not_differ_are_told(run: Run, tmp_path: Path) -> None:
+def test_systems_that_do_not_differ_are_reported(run: Run, tmp_path: Path) -> None:
     rated = [item(n, system="abc"[n % 3], ratings=[n // 3]) for n in range(6)]
     write(tmp_path / "items.jsonl", rated)
     scores = [{"id": str(n), "metric": "m", "value": n // 3} for n in range(6)]

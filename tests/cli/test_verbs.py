@@ -307,7 +307,7 @@ def test_dash_is_stdout(run: Run) -> None:
     assert run("score", "-", "-m", "chrf", "-o", "-", "--json", stdin=item).returncode == 2
 
 
-def test_what_stands_in_data_is_printed_not_obeyed(run: Run, tmp_path: Path) -> None:
+def test_markup_and_control_characters_in_names_are_printed(run: Run, tmp_path: Path) -> None:
     names = ["[red]x[/red]", "[/x]", "a\nb\x1b[31m", "n" * 300]
     items = [
         {

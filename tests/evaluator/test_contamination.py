@@ -22,7 +22,7 @@ def evaluator(tmp_path: Path) -> Evaluator:
     return open_evaluator(make_evaluator(tmp_path / "small", [*ROWS, ([], LONG, "yes")]))
 
 
-def test_contexts_are_found_exactly_and_nearly(evaluator: Evaluator) -> None:
+def test_exact_and_near_matches_of_contexts_are_counted(evaluator: Evaluator) -> None:
     nearly = LONG.replace("could", "can")
     turns = ["More cheese, please!", nearly, "something else", "", LONG.upper()]
     seen = evaluator.contamination(turns)
@@ -106,6 +106,6 @@ def test_replies_that_occur_in_the_logs_are_counted_by_system(tmp_path: Path) ->
     assert (report.replies, report.copied_replies) == (9, 5)
     assert report.copied_by_system == {"copy": 4, "own": 1}
     assert report.describe_replies() == (
-        "5 of 9 replies occur word for word in its logs (copy: 4, own: 1)"
+        "5 of 9 replies occur word for word in the evaluator's logs (copy: 4, own: 1)"
     )
     assert ContaminationReport(1, 0, 0, replies=3).describe_replies() is None

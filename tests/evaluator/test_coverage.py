@@ -42,7 +42,7 @@ def test_agreement_is_the_mean_cosine_of_replies(evaluator: Evaluator) -> None:
     assert found == pytest.approx([1.4 / 3], abs=1e-6)
 
 
-def test_one_reply_agrees_with_nobody(evaluator: Evaluator) -> None:
+def test_a_single_retrieved_reply_has_no_agreement(evaluator: Evaluator) -> None:
     assert np.isnan(evaluator.expansion(items("steep"), k=1).coverage.agreement).all()
 
 
@@ -107,6 +107,6 @@ def test_a_test_set_from_elsewhere(nearest: list[float], outside: bool) -> None:
     assert covered.agreement == pytest.approx(0.6)
 
 
-def test_nothing_is_said_where_nothing_is_known() -> None:
+def test_without_items_there_is_no_coverage() -> None:
     covered = CoverageTally({}).summary()
     assert (covered.nearest, covered.outside) == (None, False)

@@ -142,7 +142,7 @@ def test_a_column_for_each_annotator(tmp_path: Path) -> None:
         ("id,reply,rater,rating\nx,a,,1\n", "i.csv:2: the annotator of the rating is missing"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_names_file_and_line(tmp_path: Path, content: str, complaint: str) -> None:
+def test_errors_name_file_and_line(tmp_path: Path, content: str, complaint: str) -> None:
     with pytest.raises(DataError) as error:
         read(tmp_path / "i.csv", content)
     assert complaint in str(error.value)

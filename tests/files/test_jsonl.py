@@ -78,7 +78,7 @@ def test_numbers_as_ids_become_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
-def test_what_is_written_is_read_again(tmp_path: Path, suffix: str) -> None:
+def test_a_written_file_is_read_back(tmp_path: Path, suffix: str) -> None:
     items = [
         Item(
             id=str(i), response="é日本", references=[Reference("x", weight=0.5)], ratings={"a": 1.0}
@@ -158,7 +158,7 @@ def test_bad_lines_are_named(tmp_path: Path, second: bytes, complaint: str) -> N
     assert caught.value.exit_code == 3
 
 
-def test_an_array_over_several_lines_is_told_apart(tmp_path: Path) -> None:
+def test_an_array_over_several_lines_is_recognised(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="1: the file is one JSON document"):
         read(tmp_path, b'[\n{"id": "a", "response": "x"}\n]\n')
 
@@ -196,7 +196,7 @@ def test_cut_off_and_damaged_archives(tmp_path: Path, suffix: str) -> None:
         (lambda plain: b"\xfe\xff" + plain.decode().encode("utf-16-be"), "in UTF-16; convert it"),
     ],
 )
-def test_what_is_no_plain_text_is_named(
+def test_compressed_and_binary_files_without_their_ending_are_named(
     tmp_path: Path, pack: Callable[[bytes], bytes], complaint: str
 ) -> None:
     with pytest.raises(DataError, match=rf"items\.jsonl: the file is {complaint}"):
@@ -218,7 +218,7 @@ def test_missing_and_unreadable_files(tmp_path: Path) -> None:
         list(read_items(tmp_path))
 
 
-def test_a_repeated_id_is_found_in_a_long_file(tmp_path: Path) -> None:
+def test_a_repeated_id_in_a_long_file_is_reported(tmp_path: Path) -> None:
     records = [{**GOOD, "id": str(i)} for i in range(3000)]
     records[2900]["id"] = "17"
     with pytest.raises(DataError, match="jsonl:2901: the id is in line 18, too"):

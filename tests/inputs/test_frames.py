@@ -96,7 +96,7 @@ GOOD = {"id": "1", "response": "x"}
         ([{**GOOD, "ratings": math.inf}], "row 0: ratings: expected numbers from"),
     ],
 )
-def test_what_is_wrong_with_a_frame_is_named(
+def test_errors_in_a_frame_name_the_row(
     kind: str, rows: list[dict[str, Any]], complaint: str
 ) -> None:
     with pytest.raises(DataError, match=complaint):

@@ -156,7 +156,7 @@ def test_recall_needs_references() -> None:
     assert judge(ROUGE, "a b").reason == "no references"
 
 
-def test_recall_leaves_out_what_cannot_be_compared() -> None:
+def test_recall_leaves_out_references_that_cannot_be_compared() -> None:
     unsplit = "今日はいい天気ですから散歩に行きましょう"
     # of the two references only "a" can be compared: 1
     assert judge(ROUGE, "a", references=("a", unsplit)).value == 1.0

@@ -85,7 +85,7 @@ def test_a_step_for_several_lists(tmp_path: Path) -> None:
     assert names[3:] == ["meta-one", "meta-words", "meta-vectors"]
 
 
-def test_what_earlier_steps_make_is_read(tmp_path: Path) -> None:
+def test_outputs_of_earlier_steps_are_inputs(tmp_path: Path) -> None:
     """Named in the recipe or not, alone or inside a spec."""
     first, words, vectors, meta, _ = read(tmp_path, WHOLE).steps
     assert first.inputs == ("here/pairs.parquet",)
@@ -107,7 +107,7 @@ def test_what_earlier_steps_make_is_read(tmp_path: Path) -> None:
         ("other/w/pool", True),  # too careful does no harm
     ],
 )
-def test_a_path_is_told_from_a_longer_name(argument: str, found: bool) -> None:
+def test_a_path_inside_a_longer_name_is_no_mention(argument: str, found: bool) -> None:
     assert mentions(argument, "w/pool") is found
 
 
@@ -156,7 +156,7 @@ STEP = '[[steps]]\nname = "a"\nrun = ["ls"]\noutputs = ["x"]\n'
         ("[variables]\nwork = 1\n" + STEP, "'work' is set by Rejoinder"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+def test_errors_in_a_recipe_are_named(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(DataError, match=complaint) as error:
         read(tmp_path, text)
     assert str(error.value).startswith(str(tmp_path / "recipe.toml"))

@@ -70,7 +70,7 @@ def test_a_new_command_line_is_another_step() -> None:
 
 
 @pytest.mark.parametrize("how", ["deleted", "edited"])
-def test_what_was_made_must_still_be_there(how: str) -> None:
+def test_a_step_is_repeated_if_its_output_was_deleted_or_changed(how: str) -> None:
     do(chain())
     Path("w/one").unlink() if how == "deleted" else Path("w/one").write_text("cut")
     assert do(chain()) == ["one"]
@@ -114,7 +114,7 @@ def test_a_damaged_memory_is_no_memory() -> None:
     assert do(chain()) == ["one", "two"]
 
 
-def test_folders_are_told_apart_by_names_and_content() -> None:
+def test_digests_of_folders_depend_on_names_and_content() -> None:
     make = "import os, sys; os.makedirs('w/d/e', exist_ok=True); open('w/d/e/f', 'w').write('1')"
     step = Step("folder", (make,), ("w/d",), ())
     last = Step("last", (COPY, "w/d/e/f", "w/x"), ("w/x",), ("w/d",))
@@ -148,7 +148,7 @@ def test_a_failed_step_is_not_done_though_its_file_is_there() -> None:
     assert do(chain()) == ["one"]
 
 
-def test_a_step_that_does_not_make_what_it_should() -> None:
+def test_a_step_that_does_not_write_its_outputs_fails() -> None:
     with pytest.raises(StepFailed, match="step 'one' did not write w/one") as failure:
         do(chain("pass"))
     assert failure.value.exit_code == 3

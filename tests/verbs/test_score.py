@@ -43,7 +43,7 @@ def test_metric_classes_are_in_the_package(name: str) -> None:
     assert name in dir(rejoinder)
 
 
-def test_nothing_is_resampled_unless_intervals_are_asked_for(
+def test_nothing_is_resampled_without_intervals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     numbers = []

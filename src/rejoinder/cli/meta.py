@@ -28,7 +28,7 @@ from rejoinder.cli.options import (
     svg_problems,
 )
 from rejoinder.cli.terminal import draw, print_json, say, show
-from rejoinder.verbs.arguments import RESAMPLES, SEED
+from rejoinder.verbs.arguments import MAX_DISTRACTOR, MIN_KAPPA, RESAMPLES, SEED
 
 if TYPE_CHECKING:
     from rejoinder.verbs.meta import MetaResult
@@ -61,7 +61,7 @@ def meta(
         typer.Option(
             "--statistic",
             metavar="NAME",
-            help="To compare metrics with: spearman, pearson or kendall.",
+            help="Correlation used to compare metrics: spearman, pearson or kendall.",
         ),
     ] = Statistic.spearman,
     human_system: Annotated[
@@ -81,7 +81,7 @@ def meta(
         ),
     ] = None,
     curve: Annotated[
-        bool, flag("--curve", "Also show the correlation over the number of references.")
+        bool, flag("--curve", "Also show the correlation by the number of references.")
     ] = False,
     draws: Annotated[
         int,
@@ -90,8 +90,8 @@ def meta(
     svg: SvgOption = None,
     drop_annotator: DropAnnotatorOption = None,
     drop_unreliable: DropUnreliableOption = False,
-    min_kappa: MinKappaOption = 0.2,
-    max_distractor: MaxDistractorOption = 0.25,
+    min_kappa: MinKappaOption = MIN_KAPPA,
+    max_distractor: MaxDistractorOption = MAX_DISTRACTOR,
     distractor: DistractorOption = "distractor",
     evaluator: EvaluatorOption = None,
     columns: ColumnsOption = None,

@@ -45,10 +45,12 @@ def seed_option(help: str = "Random seed.", high: int = 2**63 - 1) -> Any:
 
 
 def output_file(help: str) -> Any:
+    """Return ``--output`` for a file."""
     return typer.Option("--output", "-o", metavar="FILE", help=help)
 
 
 def output_folder(help: str) -> Any:
+    """Return ``--output`` for a folder."""
     return typer.Option("--output", "-o", metavar="FOLDER", help=help)
 
 
@@ -98,7 +100,9 @@ AnyLanguageOption = Annotated[
 ]
 PluginOption = Annotated[
     list[str] | None,
-    typer.Option("--plugin", metavar="FILE", help="Python file with own metrics; it is executed."),
+    typer.Option(
+        "--plugin", metavar="FILE", help="Python file with your own metrics; it will be executed."
+    ),
 ]
 SeedOption = Annotated[int, seed_option("Random seed of the resampling.")]
 ResamplesOption = Annotated[

@@ -28,7 +28,7 @@ from rejoinder.cli.options import (
     svg_problems,
 )
 from rejoinder.cli.terminal import draw, print_json, say, show
-from rejoinder.verbs.arguments import SEED
+from rejoinder.verbs.arguments import MAX_DISTRACTOR, MIN_KAPPA, SEED
 
 if TYPE_CHECKING:
     from rejoinder.verbs.pairs import PairsFitResult
@@ -127,8 +127,8 @@ def fit(
     ] = False,
     drop_annotator: DropAnnotatorOption = None,
     drop_unreliable: DropUnreliableOption = False,
-    min_kappa: MinKappaOption = 0.2,
-    max_distractor: MaxDistractorOption = 0.25,
+    min_kappa: MinKappaOption = MIN_KAPPA,
+    max_distractor: MaxDistractorOption = MAX_DISTRACTOR,
     distractor: DistractorOption = "distractor",
     columns: ColumnsOption = None,
     strict: StrictAnswersOption = False,

@@ -19,7 +19,7 @@ from rejoinder.cli.options import (
     SeedOption,
 )
 from rejoinder.cli.terminal import say
-from rejoinder.verbs.arguments import RESAMPLES, SEED
+from rejoinder.verbs.arguments import MAX_REPORT_ITEMS, RESAMPLES, SEED
 
 
 def report(
@@ -43,7 +43,7 @@ def report(
     max_items: Annotated[
         int,
         typer.Option("--items", metavar="N", min=1, help="Maximum number of items to browse."),
-    ] = 2000,
+    ] = MAX_REPORT_ITEMS,
     curve: Annotated[
         str | None,
         typer.Option("--curve", metavar="FILE", help="Output of 'meta --curve --json'."),

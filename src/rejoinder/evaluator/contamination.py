@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Contamination:
-    """Which contexts of a test set an evaluator has seen."""
+    """The contexts of a test set that an evaluator has seen."""
 
     rows: Mask
     """Rows of the pool whose utterance is the last turn of a test context."""
@@ -66,7 +66,7 @@ def find_copied_replies(
 
 @dataclass(frozen=True)
 class ContaminationReport:
-    """How many contexts and replies of a test set an evaluator has seen."""
+    """The numbers of contexts and replies of a test set that an evaluator has seen."""
 
     contexts: int
     exact: int
@@ -102,8 +102,8 @@ class ContaminationReport:
             systems = f" ({', '.join(f'{name}: {count:,}' for name, count in most[:5])}"
             systems += ", …)" if len(most) > 5 else ")"
         return (
-            f"{self.copied_replies:,} of {self.replies:,} replies {verb} word for word in its"
-            f" logs{systems}"
+            f"{self.copied_replies:,} of {self.replies:,} replies {verb} word for word in the"
+            f" evaluator's logs{systems}"
         )
 
 

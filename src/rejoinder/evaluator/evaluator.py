@@ -113,7 +113,7 @@ class Evaluator:
 
     @cached_property
     def held_out(self) -> list[str]:
-        """Held-out utterances, on which the evaluator was measured; empty if none are listed."""
+        """Held-out utterances, on which the evaluator was measured; may be empty."""
         if HELD_OUT not in self.manifest.parts:
             return []
         utterances: list[str] = read_json(

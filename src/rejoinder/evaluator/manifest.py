@@ -85,7 +85,7 @@ class _Versions(msgspec.Struct):
 def write_manifest(folder: Path, manifest: Manifest) -> Manifest:
     """Write the manifest with size and digest of every file in the folder.
 
-    It may be written again, for example when the ranges are known.
+    It may be written again, for example after the ranges were measured.
     """
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     parts = {

@@ -53,7 +53,7 @@ def rate_references(
 
 
 def rate_replies(evaluator: Evaluator, items: Sequence[Item]) -> list[float]:
-    """Return how the rater rates the responses of items, given their own good references."""
+    """Rate the responses of items against their own good references, by the rater."""
     questions_of_items: list[list[Question]] = []
     for item in items:
         context = tuple(item.context)
@@ -115,7 +115,7 @@ def _answered_turns(
 
 
 def _ratings(evaluator: Evaluator, questions: Iterable[Question]) -> dict[Question, float]:
-    """Ask the rater where a good reply is known, and the unreferenced scorer elsewhere."""
+    """Rate with the rater where there is a good reply, with the unreferenced scorer elsewhere."""
     compared: list[Question] = []
     scored: list[Question] = []
     for question in questions:

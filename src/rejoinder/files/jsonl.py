@@ -18,6 +18,7 @@ import numpy as np
 
 from rejoinder.errors import DataError
 from rejoinder.files.compressed import DAMAGE, decompressed, is_compressed
+from rejoinder.files.output import open_output
 from rejoinder.files.paths import AnyPath, exists, is_file, is_folder, open_input, open_stdin
 from rejoinder.items import Item, Score, score_from
 
@@ -195,6 +196,13 @@ def read_scores(source: AnyPath) -> Iterator[tuple[int, Score]]:
 def write_jsonl(
     stream: IO[bytes], records: list[Item] | list[Score] | list[dict[str, Any]]
 ) -> None:
-    """Write records, one a line."""
+    """Write records to a stream, one a line."""
     if records:
         stream.write(msgspec.json.Encoder().encode_lines(records))
+
+
+def write_jsonl_file(path: AnyPath | None, records: list[Any]) -> None:
+    """Write records to a file that appears whole or not at all (``-``: stdout; None: nowhere)."""
+    if path is not None:
+        with open_output(path) as stream:
+            write_jsonl(stream, records)

@@ -12,9 +12,9 @@ from typing import Any
 
 from rejoinder.errors import DataError, MissingExtra, UsageError
 from rejoinder.files.columns import DSTC10, ColumnError, ColumnMap, Columns, map_columns
-from rejoinder.files.item_file import OnNote, item_records
+from rejoinder.files.item_file import OnNote, item_records, repetition_note
 from rejoinder.inputs.convert import convert_item, is_dataset
-from rejoinder.items import Item, item_from
+from rejoinder.items import Item, ItemReader
 
 DATASETS = "datasets"
 KINDS = ("pandas", "polars", "pyarrow", DATASETS)
@@ -44,7 +44,7 @@ def rows_of(
         return None
     except NarwhalsError as error:  # such as two columns of one name
         raise DataError(f"the frame can't be read: {error}") from None
-    return _items(rows, mapped), str(whole.implementation.value)
+    return _items(rows, mapped, on_note), str(whole.implementation.value)
 
 
 def _dataset_items(dataset: Any, columns: Columns | None, on_note: OnNote | None) -> Iterator[Item]:
@@ -61,11 +61,11 @@ def _dataset_items(dataset: Any, columns: Columns | None, on_note: OnNote | None
         for batch in plain.with_format("arrow").iter(batch_size=BATCH_ROWS):
             yield from batch.to_pylist()
 
-    return _items(rows(), mapped)
+    return _items(rows(), mapped, on_note)
 
 
 def _streamed(dataset: Any, columns: Columns | None, on_note: OnNote | None) -> Iterator[Item]:
-    """Read a dataset whose columns are known only when its first row comes."""
+    """Read a dataset without column names: those of its first row are used."""
     rows = iter(dataset)
     first = next(rows, None)
     if first is None:
@@ -76,7 +76,7 @@ def _streamed(dataset: Any, columns: Columns | None, on_note: OnNote | None) -> 
         yield first
         yield from rows
 
-    yield from _items(chained(), mapped)
+    yield from _items(chained(), mapped, on_note)
 
 
 def _columns(names: Any, columns: Columns | None, on_note: OnNote | None) -> ColumnMap | None:
@@ -99,7 +99,9 @@ def _read(columns: ColumnMap | None, names: Sequence[Any]) -> list[str]:
     return [name for name in map(str, names) if name in _ITEM_NAMES or name in DSTC10]
 
 
-def _items(rows: Iterator[Mapping[str, Any]], columns: ColumnMap | None) -> Iterator[Item]:
+def _items(
+    rows: Iterator[Mapping[str, Any]], columns: ColumnMap | None, on_note: OnNote | None
+) -> Iterator[Item]:
     plain = ({name: _value(name, value) for name, value in row.items()} for row in rows)
     numbered = enumerate(plain)
     records: Iterator[tuple[int, dict[str, Any]]]
@@ -107,11 +109,13 @@ def _items(rows: Iterator[Mapping[str, Any]], columns: ColumnMap | None) -> Iter
         records = ((n, {k: v for k, v in row.items() if v is not None}) for n, row in numbered)
     else:
         records = item_records(numbered, columns, _wrong)
-    number = -1
+    number, reader = -1, ItemReader()
     for number, record in records:
-        yield convert_item(f"row {number}", item_from, record)
+        yield convert_item(f"row {number}", reader.item, record)
     if number < 0:
         raise DataError("the frame is empty; expected a row for each reply")
+    if on_note is not None and (note := repetition_note(reader.repeated)):
+        on_note(f"the frame: {note}")
 
 
 def _wrong(number: int, message: str) -> DataError:

@@ -26,6 +26,12 @@ from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.metrics.batch_scores import BatchScores, score_references
 from rejoinder.metrics.pooling import Pooling, averaged
 from rejoinder.metrics.reasons import NO_CONTEXT, NO_REFERENCES, Reasons
+from rejoinder.metrics.third_party import (
+    checked_parts,
+    checked_stats,
+    checked_values,
+    third_party_errors,
+)
 from rejoinder.metrics.tokenized import Tokenized
 from rejoinder.registry import METRICS
 from rejoinder.spec import Spec, build, explicit_parameters, parameters, parse, spec_of
@@ -60,6 +66,16 @@ class Metric(ABC):
     """Parameters that are metrics themselves."""
     shares_evaluator: ClassVar[bool] = False
     """Nested metrics get the evaluator, too."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Give a metric without a docstring of its own its summary, for ``help()``."""
+        super().__init_subclass__(**arguments)
+        own = vars(cls)
+        if own.get("__doc__") is None and "name" in own and "summary" in own:
+            summary = cls.summary[:1].upper() + cls.summary[1:]
+            cls.__doc__ = (
+                f"{summary}.\n\nFor the definition, see ``rejoinder.explain({cls.name!r})``."
+            )
 
     def __post_init__(self) -> None:
         for key in self.nested:
@@ -179,20 +195,31 @@ class ItemMetric(Metric):
         """Return [n, d] statistics of each item, pooled over its references."""
         pieces = [batch] if self.max_characters is None else batch.slices(self.max_characters)
         if "references" in self.needs:
-            rows = [self.pooling.rows(piece, self.stats, self.finish) for piece in pieces]
+            rows = [self.pooling.rows(piece, self._stats, self._finish) for piece in pieces]
         else:
-            rows = [self.stats(piece) for piece in pieces]
+            rows = [self._stats(piece) for piece in pieces]
         return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
     def values(self, rows: Floats) -> Floats:
         """Return the value of each row, or of a sum of rows."""
         if "references" not in self.needs:
-            return self.finish(rows)
-        return self.pooling.finish(rows, self.finish)
+            return self._finish(rows)
+        return self.pooling.finish(rows, self._finish)
 
     def ingredients(self, rows: Floats) -> dict[str, Floats]:
         """Return the parts of pooled rows; an average over references has none."""
-        return self.parts(rows) if self.pooling.keeps_rows else {}
+        if not self.pooling.keeps_rows:
+            return {}
+        with third_party_errors(type(self)):
+            return checked_parts(self, self.parts(rows), rows)
+
+    def _stats(self, batch: Batch) -> Floats:
+        with third_party_errors(type(self)):
+            return checked_stats(self, self.stats(batch), len(batch))
+
+    def _finish(self, rows: Floats) -> Floats:
+        with third_party_errors(type(self)):
+            return checked_values(self, self.finish(rows), rows)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ MetricSpec = str | Spec | Metric
 
 @dataclass(frozen=True)
 class MetricSet:
-    """Metrics in the order in which they were given; iterates over (label, metric)."""
+    """Metrics in the order of the user's specs; iterates over (label, metric)."""
 
     labels: dict[Metric, str]
     """For each metric the name of its scores: the spec as the user wrote it."""

@@ -28,6 +28,8 @@ Finish = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class Pooling:
+    """How the values of an item's references become one; see the module for the kinds."""
+
     kind: str
     k: int | None = None
     b: float = 1.0

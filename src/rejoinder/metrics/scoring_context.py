@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rejoinder.metrics.batch import Batch
 from rejoinder.metrics.batch_scores import BatchScores
-from rejoinder.metrics.metric import ItemMetric
+from rejoinder.metrics.third_party import third_party_errors
 from rejoinder.progress import Progress
 
 if TYPE_CHECKING:
     from rejoinder.evaluator.contamination import TestSet
     from rejoinder.evaluator.evaluator import Evaluator
     from rejoinder.evaluator.expansion import Expansion
+    from rejoinder.metrics.metric import ItemMetric
 
 T = TypeVar("T")
 
@@ -37,7 +38,8 @@ class ScoringContext:
 
     def score(self, metric: ItemMetric) -> BatchScores:
         """Return the scores of the batch by a metric."""
-        return self._once(metric, lambda: metric.score(self))
+        with third_party_errors(type(metric)):
+            return self._once(metric, lambda: metric.score(self))
 
     def expansion(self, evaluator: Evaluator, k: int | None = None) -> Expansion:
         """Return what an evaluator retrieves for the items of the batch."""

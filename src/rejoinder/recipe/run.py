@@ -33,7 +33,7 @@ RUNNING = "REJOINDER_RUNNING_RECIPES"
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether a step was done or skipped, and how long it took."""
+    """The state of a step, done or skipped, and the time that it took."""
 
     name: str
     state: Literal["done", "skipped"]

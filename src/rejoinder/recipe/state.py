@@ -37,7 +37,7 @@ def code_version() -> str:
 
 
 class StepRecord(msgspec.Struct, frozen=True):
-    """How a step was done."""
+    """The inputs, outputs and duration of a finished step."""
 
     key: str
     outputs: dict[str, str]

@@ -8,10 +8,6 @@ from rejoinder.errors import UsageError
 from rejoinder.meta_evaluation.annotators import DISTRACTOR
 from rejoinder.spec import did_you_mean
 
-MIN_KAPPA = 0.2
-"""Annotators below it are unreliable (Gupta et al. 2019)."""
-MAX_DISTRACTOR = 0.25
-"""Annotators who prefer distractors more often than this are unreliable."""
 NO_DISTRACTOR = "none"
 
 

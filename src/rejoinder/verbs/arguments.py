@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 RESAMPLES = 1000
 SEED = 12345
+MIN_KAPPA = 0.2
+"""Annotators below it are unreliable (Gupta et al. 2019)."""
+MAX_DISTRACTOR = 0.25
+"""Annotators who prefer distractors more often than this are unreliable."""
+MAX_REPORT_ITEMS = 2000
+"""Items that a report lists."""
 
 
 def as_names(names: str | Sequence[str]) -> list[str]:

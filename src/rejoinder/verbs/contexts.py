@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rejoinder.errors import missing_extra
-from rejoinder.files.jsonl import write_jsonl
-from rejoinder.files.output import open_output
+from rejoinder.files.jsonl import write_jsonl_file
 from rejoinder.files.paths import check_output
 from rejoinder.verbs.arguments import SEED
 from rejoinder.verbs.results import Result
@@ -48,10 +46,8 @@ def contexts(
         from rejoinder.logs.held_out import draw_pairs
     except ImportError as error:
         raise missing_extra("logs", str(error.name), task="reading pairs") from None
-    check_output(None if output is None else Path(output), [os.fspath(pairs)])
+    check_output(output, [pairs])
     drawn = draw_pairs(os.fspath(pairs), split=split, count=count, min_words=min_words, seed=seed)
     records: list[Any] = list(drawn.contexts() if as_references else drawn.items())
-    if output is not None:
-        with open_output(Path(output)) as stream:
-            write_jsonl(stream, records)
+    write_jsonl_file(output, records)
     return ContextsResult(records, len(drawn.rows), drawn.num_candidates)

@@ -6,12 +6,10 @@ import builtins
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import UsageError
-from rejoinder.files.jsonl import write_jsonl
-from rejoinder.files.output import open_output
+from rejoinder.files.jsonl import write_jsonl_file
 from rejoinder.spec import did_you_mean
 from rejoinder.testsets import CATALOGUE
 from rejoinder.testsets import load as load_testset
@@ -77,7 +75,5 @@ def export(
         if unknown := [f"--system {s}: {did_you_mean(s, there)}" for s in wanted if s not in there]:
             raise UsageError(*unknown)
         items = [item for item in items if item.system in wanted]
-    if output is not None:
-        with open_output(Path(output)) as stream:
-            write_jsonl(stream, items)
+    write_jsonl_file(output, items)
     return ExportResult(name, Items(items))

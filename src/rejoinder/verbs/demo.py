@@ -1,4 +1,4 @@
-"""``demo``: from chat logs to a report on four bots, with the commands anybody would type."""
+"""``demo``: from chat logs to a report on four bots, with the commands that a user would type."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rejoinder.errors import DataError, UsageError, missing_extra
-from rejoinder.files.jsonl import write_jsonl
+from rejoinder.files.jsonl import write_jsonl_file
 from rejoinder.files.output import open_output
 from rejoinder.inputs.convert import is_dataset
 from rejoinder.inputs.items import as_items
@@ -150,8 +150,7 @@ def _excluded_files(exclude: Any, work: Path) -> list[str]:
         return [os.fspath(path) for path in exclude]
     items, _ = as_items(exclude)
     work.mkdir(parents=True, exist_ok=True)
-    with open_output(work / TEST_FILE) as stream:
-        write_jsonl(stream, list(items))
+    write_jsonl_file(work / TEST_FILE, list(items))
     return [str(work / TEST_FILE)]
 
 

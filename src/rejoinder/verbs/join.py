@@ -17,7 +17,7 @@ from rejoinder.verbs.results import Result
 
 @dataclass(frozen=True)
 class JoinResult(Result):
-    """How many lines were written."""
+    """The number of lines that were written."""
 
     lines: int
 

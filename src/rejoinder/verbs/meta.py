@@ -32,14 +32,10 @@ from rejoinder.meta_evaluation.reference_curve import CurvePoint, reference_curv
 from rejoinder.metrics.evaluate import evaluate, score_sets
 from rejoinder.metrics.metric_set import make_metrics
 from rejoinder.metrics.records import item_scores, set_scores
-from rejoinder.verbs.annotators import (
+from rejoinder.verbs.annotators import check_annotators, check_distractor, limit_problems
+from rejoinder.verbs.arguments import (
     MAX_DISTRACTOR,
     MIN_KAPPA,
-    check_annotators,
-    check_distractor,
-    limit_problems,
-)
-from rejoinder.verbs.arguments import (
     RESAMPLES,
     SEED,
     as_metrics,
@@ -109,7 +105,7 @@ class MetaResult(TableResult, MetaEvaluation):
         }
 
     def _annotators_to_dict(self) -> dict[str, Any] | None:
-        """None where no rating names its annotator."""
+        """Return the annotators before and after dropping; None if no rating names one."""
         filtered = self.annotators
         if filtered is None or not filtered.before.names:
             return None

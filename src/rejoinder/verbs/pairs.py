@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import DataError, UsageError
 from rejoinder.files.item_file import read_items
-from rejoinder.files.jsonl import JsonLines, write_jsonl
-from rejoinder.files.output import open_output
+from rejoinder.files.jsonl import JsonLines, write_jsonl_file
 from rejoinder.files.paths import check_output, reason
 from rejoinder.items import Item, item_from
 from rejoinder.meta_evaluation.annotators import (
@@ -32,14 +31,8 @@ from rejoinder.pairwise.output_records import (
 )
 from rejoinder.pairwise.plan import Question, assign_questions, plan_questions
 from rejoinder.spec import did_you_mean
-from rejoinder.verbs.annotators import (
-    MAX_DISTRACTOR,
-    MIN_KAPPA,
-    check_annotators,
-    check_distractor,
-    limit_problems,
-)
-from rejoinder.verbs.arguments import SEED, as_names, as_paths
+from rejoinder.verbs.annotators import check_annotators, check_distractor, limit_problems
+from rejoinder.verbs.arguments import MAX_DISTRACTOR, MIN_KAPPA, SEED, as_names, as_paths
 from rejoinder.verbs.items import Items
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import (
@@ -150,7 +143,7 @@ class PairsCurveResult(TableResult):
 
 @dataclass(frozen=True)
 class PairsSimulateResult(Result):
-    """How many records were written to the folder."""
+    """The numbers of records that were written to the folder."""
 
     folder: Path
     candidates: int
@@ -208,7 +201,7 @@ def plan(
     if names:
         assigned = list(assign_questions(chosen, names, shared if len(names) > 1 else 0.0, seed))
     questions = list(question_records(items, assigned, texts=texts))
-    _write(output, questions)
+    write_jsonl_file(output, questions)
     return PairsPlanResult(
         questions,
         len(chosen),
@@ -283,7 +276,7 @@ def fit(
     else:
         each = _per_annotator(kept, method, monitor) if per_annotator else None
         written = list(rated_candidates(items, scores, each))
-    _write(output, written)
+    write_jsonl_file(output, written)
     written_items = [each if isinstance(each, Item) else item_from(each) for each in written]
     return PairsFitResult(
         Items(written_items),
@@ -356,9 +349,9 @@ def simulate(
         tests=tests,
         judges=judges,
     )
-    _write(folder / "candidates.jsonl", simulation.candidates)
-    _write(folder / "tests.jsonl", simulation.tests)
-    _write(folder / "answers.jsonl", simulation.answers)
+    write_jsonl_file(folder / "candidates.jsonl", simulation.candidates)
+    write_jsonl_file(folder / "tests.jsonl", simulation.tests)
+    write_jsonl_file(folder / "answers.jsonl", simulation.answers)
     return PairsSimulateResult(
         folder, len(simulation.candidates), len(simulation.answers), len(simulation.tests)
     )
@@ -411,10 +404,3 @@ def _per_annotator(
             for name, mask in own.items()
             if mask.any()
         }
-
-
-def _write(output: AnyPath | None, records: Sequence[Any]) -> None:
-    if output is None:
-        return
-    with open_output(Path(output)) as stream:
-        write_jsonl(stream, list(records))

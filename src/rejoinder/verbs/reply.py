@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import RejoinderError, UsageError
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SystemOutcome:
-    """How many replies one system gave."""
+    """The number of replies of one system."""
 
     system: str
     replies: int
@@ -95,13 +94,13 @@ def reply(
     if as_references and JsonLines(path).once:
         problems.append("--as-references reads the items twice: give a file, not a pipe")
     made = _make_systems(as_names(systems), seed, pool_path, problems)
-    check_output(None if output is None else Path(output), [path, pool_path])
+    check_output(output, [path, pool_path])
     source = ItemFile(path, columns, monitor.message, needed=("context",))
     distinct = read_contexts(source)
     answers: dict[str, list[Replies]] = {}
     items: list[Item] = []
     with (
-        nullcontext() if output is None else open_output(Path(output)) as stream,
+        nullcontext() if output is None else open_output(output) as stream,
         _opened(pool_path, made) as opened,
     ):
         _check_language(opened, made, distinct, path, any_language=any_language, monitor=monitor)
@@ -128,7 +127,7 @@ def reply(
         Items(items),
         len(distinct),
         0 if leaks is None else int(leaks.sum()),
-        [SystemOutcome.of(name, found) for name, found in answers.items()],
+        [SystemOutcome.of(name, own) for name, own in answers.items()],
     )
 
 

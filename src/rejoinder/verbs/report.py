@@ -21,7 +21,7 @@ from rejoinder.meta_evaluation.evaluation import MetaSettings
 from rejoinder.meta_evaluation.reference_curve import CurvePoint
 from rejoinder.registry import TOKENIZERS
 from rejoinder.text.languages import language as find_language
-from rejoinder.verbs.arguments import RESAMPLES, SEED, evaluator_folder
+from rejoinder.verbs.arguments import MAX_REPORT_ITEMS, RESAMPLES, SEED, evaluator_folder
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import Result
 from rejoinder.verbs.safeguards import check_contamination
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
     from rejoinder.reporting.page.analysis import EvaluatorInfo
     from rejoinder.verbs.arguments import EvaluatorLike
-
-MAX_ITEMS = 2000
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ def report(
     evaluator: EvaluatorLike | None = None,
     title: str | None = None,
     metric: str | None = None,
-    max_items: int = MAX_ITEMS,
+    max_items: int = MAX_REPORT_ITEMS,
     curve: str | os.PathLike[str] | None = None,
     columns: Columns | None = None,
     language: str | None = None,
@@ -91,7 +89,7 @@ def report(
         "--evaluator": folder,
         "--title": title,
         "--metric": metric,
-        "--items": None if max_items == MAX_ITEMS else str(max_items),
+        "--items": None if max_items == MAX_REPORT_ITEMS else str(max_items),
         "--curve": curve_path,
         "--columns": _columns_text(columns),
         "--language": language,
@@ -162,15 +160,14 @@ def _evaluator_info(folder: str, replies: list[Item], monitor: Monitor) -> Evalu
     evaluator = open_evaluator(folder)
     checked = check_contamination(replies, [evaluator], strict=False, monitor=monitor)
     manifest = evaluator.manifest
-    made_by = f"rejoinder {manifest.rejoinder}"
-    made_by += f", preset {manifest.preset}" if manifest.preset else ""
     return EvaluatorInfo(
         evaluator.name,
-        made_by,
+        f"rejoinder {manifest.rejoinder}",
         evaluator.digest,
         manifest.language,
         checked.contamination[str(evaluator)],
         manifest.coverage,
+        manifest.preset,
     )
 
 

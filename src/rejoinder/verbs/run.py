@@ -23,7 +23,7 @@ OnFinish = Callable[[Outcome, int, int], None]
 
 @dataclass(frozen=True)
 class RunResult(Result):
-    """What became of each step, and the recipe's table."""
+    """The outcome of each step, and the recipe's table."""
 
     recipe: Recipe
     work: Path
@@ -76,9 +76,9 @@ def run(
 ) -> RunResult | PlanResult:
     """Run the steps of a recipe and collect its table.
 
-    A step is skipped if its files are there and nothing that they were made of has changed. All
-    files go to ``work`` (the recipe's name + "-run" by default); ``variables`` change variables of
-    the recipe; ``dry_run`` returns the steps and their state only.
+    A step is skipped if its outputs exist and its inputs are unchanged. All files go to
+    ``work`` (the recipe's name + "-run" by default); ``variables`` change variables of the recipe;
+    ``dry_run`` returns the steps and their state only.
     """
     path = os.fspath(recipe)
     folder = Path(f"{Path(path).stem}-run") if work is None else Path(work)

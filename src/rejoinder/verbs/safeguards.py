@@ -99,8 +99,10 @@ def check_contamination(
                 f"{each} by {name} {TRAINING_DATA}; remove them from the items, or fit an evaluator"
                 " with --exclude ITEMS, or leave out --strict"
             )
-        report = monitor.warn if each.seen else monitor.message
-        report(f"{each} by {name} {TRAINING_DATA}")
+        if each.seen:
+            monitor.warn(f"{each} by {name} {TRAINING_DATA}")
+        elif each.contexts:
+            monitor.message(f"{each} by {name} {TRAINING_DATA}")
         if copied := each.describe_replies():
             monitor.warn(f"{name}: {copied}")
     return Safeguards(reports, test_set=test_set)

@@ -16,7 +16,7 @@ from rejoinder.verbs.results import Result
 
 @dataclass(frozen=True)
 class SampleResult(Result):
-    """How many pairs were written, of how many."""
+    """The number of pairs that were written, and of all pairs."""
 
     pairs: int
     available: int

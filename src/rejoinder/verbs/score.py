@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -215,7 +214,7 @@ def score(
     """
     folder = evaluator_folder(evaluator)
     to_score = chosen_items(items, replies, references, contexts)
-    check_output(_path(output), [path_of(to_score), folder])
+    check_output(output, [path_of(to_score), folder])
     metric_set = make_metrics(as_metrics(metrics), language, folder)
     if not metric_set.labels:
         raise UsageError("which metrics? Give metrics=['bleu(n=2)']")
@@ -269,12 +268,12 @@ def run_metrics(
     share: list[float] = []
 
     def on_progress(done: int, total: int) -> None:
-        """Of metrics that need all items at once, after all have been read."""
+        """Report the progress of metrics that need all items at once, after all were read."""
         share[:] = [done / total]
         advance(done)
 
     with (
-        nullcontext() if output is None else open_output(_path(output)) as stream,
+        nullcontext() if output is None else open_output(output) as stream,
         monitor.stream("scoring", lambda: share[-1] if share else fraction()) as advance,
     ):
         batches = evaluate(
@@ -358,7 +357,3 @@ def score_one(
     for reason in scores.unscored.values():
         raise DataError(f"{metric}: {reason}")
     return float(scores.values[0])
-
-
-def _path(output: str | os.PathLike[str] | None) -> Path | None:
-    return None if output is None or os.fspath(output) == "-" else Path(output)

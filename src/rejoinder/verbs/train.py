@@ -214,7 +214,7 @@ def calibration(
             )
         with monitor.pieces("comparing pairs") as on_progress:
             made = calibrate(read, metric, pairs=pairs, seed=seed, on_progress=on_progress)
-    with open_output(Path(output)) as stream:
+    with open_output(output) as stream:
         stream.write(msgspec.json.encode(made) + b"\n")
     return CalibrationResult(Path(output), made)
 

@@ -22,7 +22,7 @@ HOW = "make one with rejoinder train calibration"
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True, tag="rejoinder-calibration"):
-    """What ``bertscore`` needs for ``idf=true`` and ``rescale=true``."""
+    """Token frequencies and baselines for ``idf=true`` and ``rescale=true`` of ``bertscore``."""
 
     model: str
     digest: str
@@ -54,6 +54,7 @@ def idf(counts: Ints, texts: int) -> Floats:
 
 
 def open_calibration(path: str) -> Calibration:
+    """Read a calibration file; it is kept in memory."""
     return _read(path)[0]
 
 

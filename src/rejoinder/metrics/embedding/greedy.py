@@ -25,14 +25,14 @@ class GreedyMatching(StaticMetric):
     name: ClassVar[str] = "greedy-matching"
     summary: ClassVar[str] = "cosine of each word with the nearest of the other text"
 
-    def compare(self, known: KnownWords, reply: Ints, reference: Ints) -> Floats:
+    def compare(self, words: KnownWords, reply: Ints, reference: Ints) -> Floats:
         from rejoinder.kernels.matching import match
 
         both = match(
-            known.directions,
-            known.ids,
-            known.starts,
-            np.ones(len(known.ids)),
+            words.directions,
+            words.ids,
+            words.starts,
+            np.ones(len(words.ids)),
             reply,
             reference,
             np.ones(len(reply)),

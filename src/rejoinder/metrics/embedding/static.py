@@ -27,14 +27,16 @@ UNKNOWN_REPLY = "no word of the reply has a vector"
 UNKNOWN_REFERENCES = "no word of any reference has a vector"
 
 
-def unknown(reasons: Reasons, batch: Batch, known: NDArray[np.bool_]) -> Reasons:
-    """Add the reasons of items whose reply or references have no vector; ``known`` [texts of the
-    table] says which texts have one. Blank replies need none."""
+def add_missing_vectors(reasons: Reasons, batch: Batch, has_vector: NDArray[np.bool_]) -> Reasons:
+    """Add the reasons of items whose reply or references have no vector.
+
+    ``has_vector`` [texts of the table] says which texts have one. Blank replies need none.
+    """
     free = np.array([reason is None for reason in reasons], dtype=bool)
-    there = np.concatenate([np.zeros(1, np.int64), np.cumsum(known[batch.reference])])
+    there = np.concatenate([np.zeros(1, np.int64), np.cumsum(has_vector[batch.reference])])
     reasons[free & (np.diff(there[batch.first]) == 0)] = UNKNOWN_REFERENCES
     has_text = ~batch.table.blank[batch.reply]
-    reasons[free & has_text & ~known[batch.reply]] = UNKNOWN_REPLY
+    reasons[free & has_text & ~has_vector[batch.reply]] = UNKNOWN_REPLY
     return reasons
 
 
@@ -51,8 +53,8 @@ class KnownWords:
 
     @classmethod
     def of(cls, tokens: Tokens, table: WordVectors) -> KnownWords:
-        vectors, known = table.find(tokens.words)
-        good = known[tokens.ids]
+        vectors, has_vector = table.find(tokens.words)
+        good = has_vector[tokens.ids]
         kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(good)])
         starts = kept[tokens.starts]
         share = np.diff(starts) / np.maximum(tokens.lengths, 1)
@@ -106,7 +108,7 @@ class StaticMetric(OverlapMetric):
             {} if languages is None else {f"the word vectors {self.word_vectors.name}": languages}
         )
 
-    def known(self, batch: Batch) -> KnownWords:
+    def known_words(self, batch: Batch) -> KnownWords:
         """Return the words of the batch that have a vector, looked up once for all metrics."""
         return batch.table.cached(
             (KnownWords, self.tokenizer, self.lower, self.word_vectors.digest),
@@ -114,32 +116,34 @@ class StaticMetric(OverlapMetric):
         )
 
     def reasons(self, batch: Batch) -> Reasons:
-        return unknown(super().reasons(batch), batch, self.known(batch).counts > 0)
+        return add_missing_vectors(
+            super().reasons(batch), batch, self.known_words(batch).counts > 0
+        )
 
     def _readable(self, batch: Batch) -> NDArray[np.bool_]:
         """Return [m] which references have a word with a vector."""
-        return np.asarray(self.known(batch).counts[batch.reference] > 0)
+        return np.asarray(self.known_words(batch).counts[batch.reference] > 0)
 
     def rows(self, batch: Batch) -> Floats:
         return super().rows(batch.keep_references(self._readable(batch)))
 
     def stats(self, batch: Batch) -> Floats:
         """The similarity, shares of known words of reply and reference, 1, and the parts."""
-        known = self.known(batch)
-        there = known.counts[batch.reply] > 0
-        compared = self.compare(known, batch.reply[there], batch.reference[there])
+        words = self.known_words(batch)
+        there = words.counts[batch.reply] > 0
+        compared = self.compare(words, batch.reply[there], batch.reference[there])
         rows = np.zeros((len(batch), 3 + compared.shape[1]))
         rows[there, 0] = compared[:, 0]
         rows[there, 4:] = compared[:, 1:]
         rows[:, 1], rows[:, 2], rows[:, 3] = (
-            known.share[batch.reply],
-            known.share[batch.reference],
+            words.share[batch.reply],
+            words.share[batch.reference],
             1,
         )
         return rows
 
     @abstractmethod
-    def compare(self, known: KnownWords, reply: Ints, reference: Ints) -> Floats:
+    def compare(self, words: KnownWords, reply: Ints, reference: Ints) -> Floats:
         """Return [n, 1 + parts] the similarity of each reply to its reference, and its parts."""
 
     def finish(self, rows: Floats) -> Floats:
@@ -156,9 +160,9 @@ class StaticMetric(OverlapMetric):
 class PooledMetric(StaticMetric):
     """The cosine of two texts, each pooled into one vector."""
 
-    def compare(self, known: KnownWords, reply: Ints, reference: Ints) -> Floats:
+    def compare(self, words: KnownWords, reply: Ints, reference: Ints) -> Floats:
         texts, place = np.unique(np.concatenate([reply, reference]), return_inverse=True)
-        pooled = self.pool(known.vectors, *known.take(texts))
+        pooled = self.pool(words.vectors, *words.take(texts))
         return cosines(pooled, place[: len(reply)], place[len(reply) :])[:, None]
 
     @abstractmethod

@@ -16,7 +16,7 @@ DEFAULT_REFERENCED = ("vcosine", "vbleu")
 
 
 def find_range(evaluator: Evaluator, metric: Metric) -> tuple[float, float] | None:
-    """Return the lowest and the highest usual value of a metric; None if they are not known.
+    """Return the lowest and the highest usual value of a metric; None if the manifest has none.
 
     The manifest lists metrics without their evaluator, and without the tokenizer that they get
     from the evaluator's language.
@@ -43,8 +43,8 @@ def range_of(evaluator: Evaluator, metric: Metric) -> tuple[float, float]:
 
 
 def default_referenced(evaluator: Evaluator | None) -> Metric:
-    """Return the referenced metric that is used if none is given: the best one whose range the
-    evaluator knows, with the tokenizer of its language."""
+    """Return the default referenced metric: the best one whose range the evaluator knows, with the
+    tokenizer of its language."""
     best, *_ = DEFAULT_REFERENCED
     if evaluator is None:
         return make_metric(best)

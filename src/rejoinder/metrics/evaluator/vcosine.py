@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.metrics.batch import FROM_ITEM, FROM_POOL, Batch, Floats
-from rejoinder.metrics.embedding.static import unknown
+from rejoinder.metrics.embedding.static import add_missing_vectors
 from rejoinder.metrics.evaluator.evaluator_metric import (
     NEEDS_EVALUATOR,
     TOLERANCE,
@@ -80,7 +80,7 @@ class VCosine(ExpandingMetric):
 
     def reasons(self, batch: Batch) -> Reasons:
         batch = _usable(batch)
-        return unknown(super().reasons(batch), batch, self.has_vector(batch))
+        return add_missing_vectors(super().reasons(batch), batch, self.has_vector(batch))
 
     def rows(self, batch: Batch) -> Floats:
         batch = _usable(batch)

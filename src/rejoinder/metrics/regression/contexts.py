@@ -131,7 +131,7 @@ def contexts(
 ) -> Iterator[Context]:
     """Yield the contexts of a batch without blank references, in the order of their first items.
 
-    ``weight`` [m] has the known weights of its references. ``replies_only`` compares only replies
+    ``weight`` [m] has the weights of its references. ``replies_only`` compares only replies
     with references, not references with one another. ``too_large`` is called with contexts that
     have more than ``max_references``, which are left out.
     """

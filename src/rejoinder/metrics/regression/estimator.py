@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,10 +19,8 @@ from rejoinder.metrics.metric import ItemMetric, WholeItemMetric, nested_default
 from rejoinder.metrics.reasons import NO_REFERENCES, ONLY_BAD_REFERENCES, Reasons
 from rejoinder.metrics.regression.contexts import Context, Layout, contexts, item_weights
 from rejoinder.metrics.regression.similarity import unset
+from rejoinder.metrics.scoring_context import ScoringContext
 from rejoinder.progress import Progress
-
-if TYPE_CHECKING:
-    from rejoinder.metrics.scoring_context import ScoringContext
 
 NO_OTHER = "no reference but the reply itself"
 NO_SCORE = "a reference has no weight"
@@ -124,14 +122,10 @@ class Estimator(WholeItemMetric):
         return comparable
 
     def reasons(self, batch: Batch) -> Reasons:
-        from rejoinder.metrics.scoring_context import ScoringContext
-
         return self.score(ScoringContext(batch)).reasons
 
     def stats(self, batch: Batch) -> Floats:
         """The estimate, and 1."""
-        from rejoinder.metrics.scoring_context import ScoringContext
-
         return self.score(ScoringContext(batch)).rows
 
 

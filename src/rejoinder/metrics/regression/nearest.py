@@ -59,5 +59,5 @@ class NearestEstimator(Estimator):
         return None
 
     def factor(self, weight: Floats) -> Floats:
-        """Return the factor of a similarity, given the weight of the reference."""
+        """Return the factors of similarities to references with these weights."""
         return np.ones_like(weight)

@@ -1,4 +1,4 @@
-"""Rejoinder evaluates chatbot replies for which many different answers would be right.
+"""Rejoinder evaluates chatbot replies where many different answers would be right.
 
 items = rejoinder.load("items.jsonl")
 result = rejoinder.score(items, ["bleu(n=2)", "rouge-l"])

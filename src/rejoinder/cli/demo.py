@@ -31,7 +31,8 @@ def demo(
         int, typer.Option("--contexts", metavar="N", min=2, help="Contexts to reply to.")
     ] = 200,
     logs: Annotated[
-        str, typer.Option("--logs", metavar="FILE", help="Own logs instead of the package's.")
+        str,
+        typer.Option("--logs", metavar="FILE", help="Your own logs instead of the packaged chats."),
     ] = "chitchat-dataset",
     format: Annotated[
         str, typer.Option("--format", metavar="NAME", help="Format of the logs; see 'ls'.")

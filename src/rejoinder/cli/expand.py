@@ -52,7 +52,7 @@ def expand(
         bool | None,
         typer.Option(
             "--parrot/--no-parrot",
-            help="Also add the utterance itself, as is usual.",
+            help="Also add the utterance itself (default).",
             show_default=False,
         ),
     ] = None,
@@ -71,9 +71,10 @@ def expand(
 ) -> None:
     """Add references to items: replies to similar utterances, retrieved from a pool.
 
-    Each item keeps its references and gets the replies of the k most similar pairs, no text twice,
-    and its own utterance, as a parrot would return it. Pairs whose utterance is (nearly) the last
-    turn of an item are left out. With --evaluator each reference gets a weight from -1 to 1.
+    Each item keeps its references and gets the replies of the k most similar pairs, without
+    duplicates, and its own utterance, as a parrot would return it. Pairs whose utterance is
+    (nearly) the last turn of an item are left out. With --evaluator each reference gets a weight
+    from -1 to 1.
     """
     from rejoinder.verbs.expand import expand as run
     from rejoinder.verbs.source import parse_columns

@@ -18,7 +18,7 @@ def join(
 ) -> None:
     """Put items together, or scores: replies of several systems, runs of 'score'.
 
-    An item may occur once, and so may a metric's score of an item.
+    Duplicate items or scores are an error.
     """
     from rejoinder.verbs.join import join as run
 

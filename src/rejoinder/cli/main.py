@@ -40,7 +40,7 @@ from rejoinder.version import __version__
 
 app = typer.Typer(
     name="rejoinder",
-    help="Evaluate chatbot replies for which many different answers would be right.",
+    help="Evaluate chatbot replies where many different answers would be right.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",  # the other modes keep the line breaks of docstrings

@@ -38,7 +38,7 @@ def run(
 ) -> None:
     """Run the steps of a recipe and print its table.
 
-    A step is skipped if its files are there and nothing that they were made of has changed.
+    A step is skipped if its outputs exist and its inputs are unchanged.
     """
     from rejoinder.recipe.run import StepFailed
     from rejoinder.verbs.run import PlanResult

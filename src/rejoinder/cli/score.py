@@ -47,7 +47,7 @@ def score(
         typer.Option(
             "--fail-under",
             metavar="METRIC=X",
-            help="Exit with code 5 if the corpus value is worse; repeatable.",
+            help="Exit with code 5 if a system's corpus value is worse than X; repeatable.",
         ),
     ] = None,
     plugin: PluginOption = None,
@@ -58,8 +58,8 @@ def score(
     """Score replies with one or more metrics.
 
     Scores go to FILE and a summary to stdout; without -o, scores go to stdout and the summary to
-    stderr. A terminal shows only the summary, unless -o - asks for the scores. Metrics that need an
-    evaluator (see 'rejoinder fit') need --evaluator.
+    stderr. A terminal shows only the summary, unless -o - asks for the scores. Metrics such as
+    rejoinder need --evaluator (made by 'rejoinder fit').
     """
     from rejoinder.errors import UsageError
     from rejoinder.verbs.score import score as run

@@ -161,12 +161,15 @@ def dapt(
     ] = 128,
     max_pairs: Annotated[
         int | None,
-        typer.Option("--max-pairs", metavar="N", min=1, help="Train on so many random pairs."),
+        typer.Option("--max-pairs", metavar="N", min=1, help="Train on at most N random pairs."),
     ] = None,
     validate_every: Annotated[
         int | None,
         typer.Option(
-            "--validate-every", metavar="N", min=1, help="Steps between validations; an epoch."
+            "--validate-every",
+            metavar="N",
+            min=1,
+            help="Steps between validations; default: one epoch.",
         ),
     ] = None,
     patience: Annotated[

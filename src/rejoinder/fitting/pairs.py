@@ -224,9 +224,11 @@ def _pairs_from_logs(
     if unread := sum(report.rejects.values()):
         notes.append(f"{unread:,} of {report.records:,} records of the logs could not be read")
     if report.not_learned:
+        learned = getattr(pipeline.reader, "learn_from", "user")
+        role = "user" if learned == "assistant" else "assistant"
         notes.append(
-            f"{report.not_learned:,} pairs were left out because of the role of the response:"
-            " see --learn-from"
+            f"{report.not_learned:,} pairs were left out because the {role} wrote the response;"
+            f" --learn-from {role} learns from those instead"
         )
     foreign = report.removed.get("language", 0) + report.removed.get("script", 0)
     posts = report.posts + foreign

@@ -68,7 +68,7 @@ def test_a_report_with_all_parts(run: Run, folder: Path) -> None:
     assert answer is not None
     assert re.sub("<[^>]*>", "", answer[1]) == ("By people’s ratings, good is better than dull.")
     # the last metric ranks, because there is neither rejoinder nor ruber
-    assert "<code>rouge-l</code> tells the same systems apart, in the same order." in page
+    assert "<code>rouge-l</code> separates the same systems, in the same order." in page
     assert "By number of references" in page
     assert "bleu|n:2|" in page
     assert "rejoinder report items.jsonl scores.jsonl --title &#39;Cats &amp; dogs&#39;" in page

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import rejoinder
 from rejoinder.errors import DataError, UsageError
+from rejoinder.evaluator.contamination import ContaminationReport
 from rejoinder.items import Item, Score
 from rejoinder.meta_evaluation.ranking import RankingOptions, rank_values
 from rejoinder.meta_evaluation.reference_curve import CurvePoint
@@ -122,6 +124,25 @@ def test_one_context_has_an_average_and_no_interval() -> None:
     half = page(items, scored("m", items, [0.25, "no context"])).decode()
     assert "By <code>m</code>, only <b><bdi>x</bdi></b> could be scored." in half
     assert ">None<" not in nothing
+
+
+def test_the_page_doubts_metrics_without_correlation_and_evaluators_for_tests() -> None:
+    items = replies(30)
+    rng = np.random.default_rng(0)
+    noise = scored("m", items, rng.normal(0, 1, len(items)))
+    zero = "with people on single replies is not distinguishable from zero."
+    seen = ContaminationReport(30, 0, 0, 120, 5)
+    info = module.EvaluatorInfo("ev", "rejoinder 0", "abc", "en", seen, preset="tiny")
+    shown = page(items, noise, evaluator=info).decode()
+    assert f"The correlation of <code>m</code> {zero}" in shown
+    assert "<dt>metric</dt><dd>1</dd>" in shown
+    assert "All metrics" not in shown
+    assert "with the preset <code>tiny</code>" in shown
+    assert "tiny, is only for tests and demonstrations" in shown
+    assert "5 of 120 replies occur word for word in the evaluator&#39;s logs" in shown
+    trusted = page(items, scores(items), evaluator=replace(info, preset="small")).decode()
+    assert "only for tests" not in trusted
+    assert f"The correlation of <code>ruber</code> {zero}" not in trusted
 
 
 def test_rejoinder_ranks_systems_then_ruber_then_the_last_metric() -> None:

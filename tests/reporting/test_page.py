@@ -74,7 +74,7 @@ def test_the_answer_comes_first(shown: Page) -> None:
     said = "from best to worst: good, <b>bad</b>, עברית and 日本; each differs from the next"
     text = shown.locator("main").inner_text()
     assert shown.locator("main .answer").inner_text() == f"By people’s ratings, {said}."
-    assert "ruber tells the same systems apart, in the same order." in text
+    assert "ruber separates the same systems, in the same order." in text
     assert "3 of 30 contexts were seen (2 word for word, 1 nearly)" in text
     assert "rejoinder report 'a b' c" in text
     assert "ruber|v:1" in text

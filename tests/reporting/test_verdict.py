@@ -16,6 +16,7 @@ from rejoinder.reporting.page.verdict import (
     other_metrics_against_people,
     other_metrics_on_the_best,
     plain,
+    uncorrelated_metrics,
 )
 
 
@@ -109,10 +110,17 @@ def test_metrics_that_rank_another_system_first_are_named() -> None:
     chosen = first("m", "x", "y")
     assert (
         plain(other_metrics_on_the_best(chosen, [first("n", "x", "y")]))
-        == "All other metrics rank x first too."
+        == "n ranks x first too, by the mean over replies."
     )
+    two = [first("n", "x", "y"), first("o", "x", "y")]
+    said = plain(other_metrics_on_the_best(chosen, two))
+    assert said == "All other metrics rank x first too, by the mean over replies."
+    partly = replace(first("p", "x", "y"), unranked=1)
+    said = plain(other_metrics_on_the_best(chosen, [*two, partly]))
+    assert said == "n and o rank x first too, by the mean over replies."
     disagreeing = [first("n", "y", "x"), first("o", "y", "x"), first("p", "x", "y")]
-    assert plain(other_metrics_on_the_best(chosen, disagreeing)) == "However, n and o rank y first."
+    said = plain(other_metrics_on_the_best(chosen, disagreeing))
+    assert said == "However, by the mean over replies, n and o rank y first."
     assert other_metrics_on_the_best(chosen, []) == []
 
 
@@ -125,7 +133,7 @@ def differing(name: str, systems: str, *sure: str) -> SystemOrder:
 @pytest.mark.parametrize(
     ("metric", "said"),
     [
-        (differing("m", "xyz", "xy", "xz"), "m tells the same systems apart, in the same order."),
+        (differing("m", "xyz", "xy", "xz"), "m separates the same systems, in the same order."),
         (differing("m", "xyz", "xy"), "m can’t tell what people can: x is better than z."),
         (
             differing("m", "xyz"),
@@ -149,6 +157,14 @@ def test_differences_that_people_do_not_see() -> None:
         "m sees differences that people do not: x above z."
     )
     assert metric_against_people(equal, differing("m", "xyz")) == []
+
+
+def test_metrics_without_correlation_are_named() -> None:
+    zero = "with people on single replies {} not distinguishable from zero."
+    assert plain(uncorrelated_metrics(["m"])) == f"The correlation of m {zero.format('is')}"
+    said = plain(uncorrelated_metrics(["m", "n"]))
+    assert said == f"The correlations of m and n {zero.format('are')}"
+    assert uncorrelated_metrics([]) == []
 
 
 def test_other_metrics_against_people() -> None:

@@ -76,6 +76,12 @@ class EvaluatorInfo:
     language: str | None
     contamination: ContaminationReport
     usual: Mapping[str, float] = field(default_factory=dict)
+    preset: str = ""
+
+    @property
+    def only_for_tests(self) -> bool:
+        """Whether it was trained for seconds only."""
+        return self.preset == "tiny"
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from rejoinder.reporting.page.verdict import (
     other_metrics_against_people,
     other_metrics_on_the_best,
     plain,
+    uncorrelated_metrics,
 )
 from rejoinder.reporting.plots.scales import shown
 from rejoinder.reporting.plots.svg import PALETTE, SHAPES, key
@@ -121,7 +122,11 @@ def _lead(analysis: Analysis) -> list[Phrase]:
         if people is not None and len(people.systems) > 1:
             sentences.append(answer(people))
     sentences.append(_correlation(analysis))
+    sentences.append(uncorrelated_metrics(_uncorrelated(analysis)))
     if analysis.evaluator is not None:
+        if analysis.evaluator.only_for_tests:
+            why = "its preset, tiny, is only for tests and demonstrations"
+            sentences.append([("", f"Caution: do not rely on the evaluator: {why}.")])
         contamination = analysis.evaluator.contamination
         if contamination.seen:
             sentences.append([("", f"Caution: {contamination} by the evaluator.")])
@@ -148,18 +153,36 @@ def _correlation(analysis: Analysis) -> Phrase:
     ]
 
 
+def _uncorrelated(analysis: Analysis) -> list[str]:
+    """Return the metrics whose correlation with people has an interval that includes zero."""
+    items = analysis.agreement.items
+    estimates = {r.metric: r.correlations.spearman for r in items.results} if items else {}
+    return [
+        name
+        for name in analysis.data.metrics
+        if (e := estimates.get(name)) is not None
+        and e.low is not None
+        and e.high is not None
+        and e.low <= 0 <= e.high
+    ]
+
+
 def _facts(analysis: Analysis) -> list[tuple[str, str]]:
     data = analysis.data
     contexts = int(data.joined.contexts.max()) + 1
     unscored = len({name for some in data.notes.reasons.values() for name in some})
     facts = [
-        ("systems", f"{len(data.systems):,}"),
-        ("contexts", f"{contexts:,}"),
-        ("replies", f"{len(data.items):,}"),
-        ("metrics", f"{len(data.joined.order):,}"),
+        _counted(len(data.systems), "system", "systems"),
+        _counted(contexts, "context", "contexts"),
+        _counted(len(data.items), "reply", "replies"),
+        _counted(len(data.joined.order), "metric", "metrics"),
         ("rated by people", f"{analysis.agreement.rated:,}"),
     ]
     return [*facts, ("unscored by some metric", f"{unscored:,}")] if unscored else facts
+
+
+def _counted(count: int, singular: str, plural: str) -> tuple[str, str]:
+    return singular if count == 1 else plural, f"{count:,}"
 
 
 def _sets(analysis: Analysis) -> dict[str, Any] | None:

@@ -15,6 +15,8 @@ from rejoinder.reporting.page.analysis import SystemOrder
 Phrase = list[tuple[str, str]]
 """Pieces of text, each with its kind: "system", "metric" or "" for plain words."""
 
+BY_MEAN = "by the mean over replies"
+"""How the page ranks systems; the corpus value of a metric may rank them in another way."""
 MAX_NAMED = 6
 MAX_PAIRS = 2
 
@@ -165,22 +167,29 @@ def _by_ends(ranking: Ranking, significant: Sequence[SystemPair]) -> Phrase:
 
 
 def other_metrics_on_the_best(chosen: SystemOrder, rest: Sequence[SystemOrder]) -> Phrase:
-    """Say whether the other metrics rank the same system first, if they rank all systems."""
+    """Say whether the other metrics rank the same system first, if they rank all systems.
+
+    "All metrics" are at least two, each of which ranks all systems.
+    """
     if len(chosen.systems) < 2:
         return []
     best = chosen.systems[0].system
     ranked = [each for each in rest if each.systems and not each.unranked]
     different = [each for each in ranked if each.systems[0].system != best]
     if not different:
-        which = "All metrics" if chosen.name == PEOPLE else "All other metrics"
-        same: Phrase = [("", f"{which} rank "), system(best), ("", " first too.")]
-        return same if ranked else []
+        if not ranked:
+            return []
+        which = [("", "All metrics" if chosen.name == PEOPLE else "All other metrics")]
+        if len(ranked) == 1 or len(ranked) < len(rest):
+            which = join_names([each.name for each in ranked], of=metric)
+        verb = " ranks " if len(ranked) == 1 else " rank "
+        return [*which, ("", verb), system(best), ("", f" first too, {BY_MEAN}.")]
     firsts: dict[str, list[str]] = {}
     for each in different:
         firsts.setdefault(each.systems[0].system, []).append(each.name)
     phrase: Phrase = []
     for number, (first, names) in enumerate(firsts.items()):
-        phrase.append(("", "; " if number else "However, "))
+        phrase.append(("", "; " if number else f"However, {BY_MEAN}, "))
         phrase += [*join_names(names, of=metric), ("", " ranks " if len(names) == 1 else " rank ")]
         phrase += [system(first), ("", " first")]
     return [*phrase, ("", ".")]
@@ -236,7 +245,7 @@ def metric_against_people(people: SystemOrder, order: SystemOrder) -> Phrase:
             ("", ", significantly."),
         ]
     if pairs.undecided:
-        agreed = f" It tells {len(pairs.agree)} other pairs apart as people do." * (
+        agreed = f" It separates {len(pairs.agree)} other pairs as people do." * (
             len(pairs.agree) > 1
         )
         return [
@@ -246,7 +255,7 @@ def metric_against_people(people: SystemOrder, order: SystemOrder) -> Phrase:
             ("", f".{agreed}"),
         ]
     if pairs.agree:
-        return [name, ("", " tells the same systems apart, in the same order.")]
+        return [name, ("", " separates the same systems, in the same order.")]
     if pairs.beyond:
         return [
             name,
@@ -255,6 +264,19 @@ def metric_against_people(people: SystemOrder, order: SystemOrder) -> Phrase:
             ("", "."),
         ]
     return []
+
+
+def uncorrelated_metrics(names: Sequence[str]) -> Phrase:
+    """Name the metrics whose correlation with people over replies may as well be zero."""
+    if not names:
+        return []
+    one = len(names) == 1
+    return [
+        ("", f"The correlation{'' if one else 's'} of "),
+        *join_names(names, of=metric),
+        ("", f" with people on single replies {'is' if one else 'are'}"),
+        ("", " not distinguishable from zero."),
+    ]
 
 
 def _pairs(pairs: Sequence[SystemPair], between: str) -> Phrase:

@@ -19,6 +19,7 @@ from rejoinder.metrics.batch_scores import BatchScores
 from rejoinder.metrics.language_check import LanguageCheck
 from rejoinder.metrics.metric import ItemMetric, SetMetric
 from rejoinder.metrics.scoring_context import ScoringContext, score_batch
+from rejoinder.metrics.third_party import checked_measure, third_party_errors
 from rejoinder.progress import Progress
 from rejoinder.text.tokens import Unsplittable
 
@@ -148,15 +149,22 @@ def _score_system(
     contexts: dict[str, float | str] = {}
     for context, numbers in groups.items():
         batch = whole.take(np.array(numbers, np.int64))
-        reason = metric.reason(batch)
-        contexts[context] = metric.measure(batch) if reason is None else reason
+        contexts[context] = _measured(metric, batch)
     values = [value for value in contexts.values() if not isinstance(value, str)]
     if metric.pooled:
         everything = whole.take(np.array([n for group in groups.values() for n in group], np.int64))
-        reason = metric.reason(everything)
-        value = metric.measure(everything) if reason is None else None
-        return SystemScore(metric, system, value, reason, contexts)
+        value = _measured(metric, everything)
+        if isinstance(value, str):
+            return SystemScore(metric, system, None, value, contexts)
+        return SystemScore(metric, system, value, None, contexts)
     if not values:
         reason = next((v for v in contexts.values() if isinstance(v, str)), "no replies")
         return SystemScore(metric, system, None, reason, contexts)
     return SystemScore(metric, system, float(np.mean(values)), None, contexts)
+
+
+def _measured(metric: SetMetric, batch: Batch) -> float | str:
+    """Return the value of a set of replies, or the reason why it has none."""
+    with third_party_errors(type(metric)):
+        reason = metric.reason(batch)
+        return checked_measure(metric, metric.measure(batch)) if reason is None else reason

@@ -11,6 +11,7 @@ from rejoinder.errors import UsageError
 from rejoinder.files.paths import open_regular
 from rejoinder.metrics.metric import Metric
 from rejoinder.registry import METRICS
+from rejoinder.spec import Spec, parse
 
 
 def load_plugin(path: str | Path) -> list[str]:
@@ -24,13 +25,16 @@ def load_plugin(path: str | Path) -> list[str]:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"--plugin {path}: expected the name of a Python file (.py)")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
     try:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses look their module up
         spec.loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[name]
-        raise UsageError(f"--plugin {path}: {type(error).__name__}: {error}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # the file may end the process, too
+        sys.modules.pop(name, None)
+        text = f": {error}" if str(error) else ""
+        raise UsageError(f"--plugin {path}: {type(error).__name__}{text}") from error
     metrics = [
         each
         for _, each in inspect.getmembers(module, inspect.isclass)
@@ -41,9 +45,22 @@ def load_plugin(path: str | Path) -> list[str]:
     for each in metrics:
         if lacking := sorted(getattr(each, "__abstractmethods__", ())):
             raise UsageError(f"--plugin {path}: {each.__name__} lacks {', '.join(lacking)}")
+        if not _is_name(each.name):
+            raise UsageError(
+                f"--plugin {path}: {each.__name__} has the name {each.name!r}; expected letters,"
+                " digits and hyphens, such as 'my-metric'"
+            )
         if each.name in METRICS.builtin:
             raise UsageError(
                 f"--plugin {path}: the name '{each.name}' is taken by a built-in metric"
             )
         METRICS.add(each.name, each)
     return [each.name for each in metrics]
+
+
+def _is_name(name: object) -> bool:
+    """Return whether a metric can be named so in a spec."""
+    try:
+        return isinstance(name, str) and parse(name) == Spec(name)
+    except UsageError:
+        return False

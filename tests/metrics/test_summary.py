@@ -150,7 +150,9 @@ def test_blank_replies_are_counted_by_system() -> None:
     summarizer = Summarizer([metric], resamples=0)
     list(summarizer.watch(evaluate(some, [metric])))
     assert {s.system: s.blank for s in summarizer.summaries()} == {"a": 2, "b": 0}
-    assert summarizer.notes() == ["2 replies are blank"]
+    assert summarizer.notes() == [
+        "2 replies are blank; blank replies are not left out, but scored like others"
+    ]
 
 
 def test_memory_is_bounded_for_many_systems() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -25,7 +26,14 @@ def console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else WIDTH
     # names and texts come from data: brackets in them are no markup
-    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+    return Console(
+        stderr=stderr,
+        width=width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",  # bold text is left out, too
+    )
 
 
 def printable(message: str) -> str:
@@ -52,11 +60,19 @@ def say(message: str) -> None:
 
 
 def show(table: Table, *, stderr: bool = False) -> None:
-    """Print a table below its title, which may be wider than the table itself."""
+    """Print a table below its title, which may be wider than the table itself.
+
+    Titles and headers may have names from data in them: they stay in one line, without control
+    characters, as the cells of the table do.
+    """
+    from rejoinder.reporting.tables import printable as one_line
+
     out = console(stderr=stderr)
     title, table.title = table.title, None
     if title is not None:
-        out.print(title)
+        out.print(one_line(str(title)))
+    for column in table.columns:
+        column.header = one_line(str(column.header))
     out.print(table)
 
 
@@ -84,11 +100,13 @@ def say_blank(blank_replies: dict[str, int]) -> None:
     """Report how many replies have no text."""
     if blank_replies:
         from rejoinder.items import UNNAMED
+        from rejoinder.metrics.summary import BLANK_REPLIES_COUNT
 
         count = sum(blank_replies.values())
         named = [f"{name} {n:,}" for name, n in blank_replies.items() if name != UNNAMED]
         of = f" ({', '.join(named[:5])}{', …' if len(named) > 5 else ''})" if named else ""
-        say(f"{count:,} {'reply is' if count == 1 else 'replies are'} blank{of}")
+        are = "reply is" if count == 1 else "replies are"
+        say(f"{count:,} {are} blank{of}{BLANK_REPLIES_COUNT}")
 
 
 def draw(path: Path, svg: str) -> None:

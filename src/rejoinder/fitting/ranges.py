@@ -45,6 +45,7 @@ def measure_ranges(
     """Return the low and high quantile of each metric, by its spec, and notes about metrics
     without a range."""
     missing: dict[str, list[str]] = {}
+    unscored: list[str] = []
     usable = []
     for spec in specs:
         try:
@@ -54,8 +55,12 @@ def measure_ranges(
             missing.setdefault(str(error), []).append(spec)
     ranges: dict[str, tuple[float, float]] = {}
     for spec, values in zip(usable, _scores(folder, items, usable, language), strict=True):
+        if not values:
+            unscored.append(spec)
+            continue
         if len(values) < MIN_SCORES:
-            reason = f"only {len(values)} held-out replies could be scored"
+            replies = "reply" if len(values) == 1 else "replies"
+            reason = f"only {len(values)} held-out {replies} could be scored"
             missing.setdefault(reason, []).append(spec)
             continue
         low, high = np.quantile(values, [LOW_QUANTILE, HIGH_QUANTILE]).round(DIGITS).tolist()
@@ -64,6 +69,10 @@ def measure_ranges(
         else:
             missing.setdefault("all held-out replies have the same score", []).append(spec)
     notes = [f"no range for {', '.join(names)}: {reason}" for reason, names in missing.items()]
+    if unscored:
+        it_has = "it has" if len(unscored) == 1 else "they have"
+        by = ", ".join(unscored)
+        notes.append(f"no held-out reply could be scored by {by}, so {it_has} no range")
     return ranges, notes
 
 

@@ -22,6 +22,7 @@ from rejoinder.metrics.metric import ItemMetric
 SEED = 12345
 RESAMPLES = 1000
 CONFIDENCE = 0.95
+BLANK_REPLIES_COUNT = "; blank replies are not left out, but scored like others"
 BLOCK = 2048
 """Number of resamples that are drawn at a time."""
 MAX_RESAMPLED = 2**25
@@ -161,7 +162,7 @@ class Summarizer:
             )
         if blank := sum(self.blank_replies.values()):
             are = "reply is" if blank == 1 else "replies are"
-            notes.append(f"{blank:,} {are} blank")
+            notes.append(f"{blank:,} {are} blank{BLANK_REPLIES_COUNT}")
         return notes
 
     def _summary(self, metric: ItemMetric, system: str, tally: _Tally) -> Summary:

@@ -57,10 +57,11 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Rejoinder needs Python 3.11 or newer; try make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 
-# The demo needs the log pipeline, the encoder with its weights, and the chats.
+# The demo needs the log pipeline, the encoder with its weights, and the chats; pandas prints the
+# frames of the README's example.
 $(VENV)/demo: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "Installing the demo's dependencies; this takes a few minutes."
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[logs,encoder,chitchat]'
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[logs,encoder,chitchat,pandas]'
 	touch $@
 
 $(VENV)/dev: $(VENV)/bin/python pyproject.toml constraints.txt

@@ -36,6 +36,6 @@ def test_versions_agree() -> None:
 def test_extras_exist_that_the_makefile_installs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    for extras in ("logs,encoder,chitchat", "dev"):
+    for extras in ("logs,encoder,chitchat,pandas", "dev"):
         assert f"-e '.[{extras}]'" in makefile
         assert set(extras.split(",")) <= set(project["optional-dependencies"])

@@ -53,6 +53,26 @@ def test_names_in_messages_do_not_command_the_terminal(run: Run, tmp_path: Path)
     assert b"bob" in wrong.stderr
 
 
+def test_names_of_metrics_do_not_command_the_terminal(run: Run, tmp_path: Path) -> None:
+    items = [item(n, context=[str(n // 2)], system="ab"[n % 2], ratings=[n]) for n in range(6)]
+    write(tmp_path / "items.jsonl", items)
+    name = "<s>\x1b[31m\nX"
+    scores = [{"id": str(n), "metric": name, "value": float(n)} for n in range(6)]
+    write(tmp_path / "scores.jsonl", scores)
+    for verb in ("compare", "meta"):
+        done = run(verb, "items.jsonl", "scores.jsonl")
+        assert done.returncode == 0
+        assert "\x1b" not in done.stdout.decode()
+        assert "<s> [31m X" in done.stdout.decode()
+
+
+def test_no_color_wins_over_force_color(run: Run, tmp_path: Path) -> None:
+    colors = {"NO_COLOR": "1", "FORCE_COLOR": "1"}
+    for arguments in (["ls"], ["--help"]):
+        assert b"\x1b" not in run(*arguments, env=colors).stdout
+    assert b"\x1b" in run("ls", env={"FORCE_COLOR": "1"}).stdout
+
+
 @pytest.mark.parametrize("verb", ["score", "report", "expand", "reply"])
 def test_an_output_does_not_replace_a_part_of_an_evaluator(
     run: Run, tmp_path: Path, verb: str

@@ -89,6 +89,12 @@ def test_without_stderr_the_work_is_done(shell) -> None:  # type: ignore[no-unty
     assert shell("rejoinder compare i.jsonl -m chrf 2>&-").returncode == 0
 
 
+@pytest.mark.parametrize("stderr", ["2>&-", "2>/dev/full"])
+def test_the_exit_code_does_not_depend_on_stderr(shell, stderr: str) -> None:  # type: ignore[no-untyped-def]
+    for line, code in [("score i.jsonl -m bleu", 0), ("nope", 2), ("compare nope S", 3)]:
+        assert shell(f"rejoinder {line} {stderr}").returncode == code
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_terminals_that_cannot_show_everything(shell, encoding: str) -> None:  # type: ignore[no-untyped-def]
     for line in ("compare i.jsonl -m chrf", "explain bleu", "ls", "score i.jsonl -m chrf -o é日"):

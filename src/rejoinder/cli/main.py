@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
@@ -89,6 +90,20 @@ CLEANUP_SECONDS = 10
 """Seconds after which a signal is raised once more, if the process is still running."""
 
 
+class _Stderr(io.TextIOWrapper):
+    """stderr without its errors: if it is full, or nobody reads it, the work is still done, and
+    the exit code says how it ended."""
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            super().flush()
+
+
 def main() -> None:
     """The entry point of the ``rejoinder`` command."""
     if os.environ.get(COMPLETION):
@@ -99,11 +114,16 @@ def main() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # nohup
             signal.signal(number, _leave)
+    if os.environ.get("NO_COLOR"):
+        os.environ.pop("FORCE_COLOR", None)  # Typer's help would follow it
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # characters that it can't show become "?"
-            stream.reconfigure(errors="replace")
+    elif isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr = _Stderr(
+            sys.stderr.buffer, sys.stderr.encoding, errors="replace", line_buffering=True
+        )
+    if isinstance(sys.stdout, io.TextIOWrapper):  # characters that it can't show become "?"
+        sys.stdout.reconfigure(errors="replace")
     try:
         code = run()
     finally:

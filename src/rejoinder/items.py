@@ -6,8 +6,11 @@ the references, so that a verb needs nothing but its input file.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -140,6 +143,48 @@ def item_from(record: dict[str, Any]) -> Item:
     if record.get("system", "") is None:
         del record["system"]
     return checked(msgspec.convert(record, Item))
+
+
+class ItemReader:
+    """Convert records to items, and give those without an id one that is made of their content.
+
+    Such an id does not depend on the order of the records, so that scores still belong to their
+    items after a table was sorted. Repeated records get ``-2``, ``-3``, … in their order.
+    """
+
+    def __init__(self, *, of_table: bool = False) -> None:
+        self._counts: Counter[str] = Counter()
+        self._of_table = of_table
+        self.repeated = 0
+        """Records without an id that repeat an earlier one; of a table, also those with an id and
+        a context, because each of its rows may be one rating."""
+
+    def item(self, record: dict[str, Any]) -> Item:
+        """Convert a record as :func:`item_from` does; its id may be missing."""
+        if "id" in record or "dialogue_id" in record:
+            item = item_from(record)
+            if self._of_table and item.context:
+                self._count(content_id(item))
+            return item
+        item = item_from({**record, "id": ""})
+        name = content_id(item)
+        count = self._count(name)
+        return msgspec.structs.replace(item, id=name if count == 1 else f"{name}-{count}")
+
+    def _count(self, name: str) -> int:
+        self._counts[name] += 1
+        self.repeated += self._counts[name] > 1
+        return self._counts[name]
+
+
+def content_id(item: Item) -> str:
+    """Return a hash of an item's context, system and reply, in 12 hexadecimal digits.
+
+    Without a context, the references tell items with the same reply apart.
+    """
+    prompt = item.context or [reference.text for reference in item.references]
+    content = json.dumps([prompt, item.context_id, item.system, item.response])
+    return hashlib.blake2b(content.encode(), digest_size=6).hexdigest()
 
 
 def _turns(messages: list[Any]) -> list[Any]:

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from rejoinder.cli import main
+from rejoinder.files.item_file import read_items
 
 
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ('{"response": ""}', "expected a text in the field id"),
+        ('{"metric": "m", "value": 1}', "expected a text in the field id"),
         ('{"id": ["x"], "response": ""}', "expected a text in the field id"),
         # names as they are read: a number, and a level that need not be said
         ('{"id": 1, "response": ""}\n{"id": "1", "response": ""}', "'1' is already in"),
@@ -30,3 +31,29 @@ def test_lines_that_can_not_be_joined(
     assert main.run(["join", str(tmp_path / "a.jsonl"), "-o", str(tmp_path / "b.jsonl")]) == 3
     assert said in capsys.readouterr().err
     assert not (tmp_path / "b.jsonl").exists()
+
+
+def test_tables_become_items(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.csv").write_text("prompt,answer,bot\nhi,hello,a\nho,hey,a\n")
+    (tmp_path / "b.jsonl").write_text('{"context": ["hi"], "response": "no", "system": "b"}\n')
+    files = [str(tmp_path / name) for name in ("a.csv", "b.jsonl")]
+    output = tmp_path / "items.jsonl"
+    assert main.run(["join", *files, "-o", str(output)]) == 0
+    assert "columns recognised by name: response = answer" in capsys.readouterr().err
+    items = list(read_items(output))
+    assert [(item.context, item.response, item.system) for item in items] == [
+        (["hi"], "hello", "a"),
+        (["ho"], "hey", "a"),
+        (["hi"], "no", "b"),
+    ]
+    # the ids are those of the tables, so that their scores still belong to them
+    assert [item.id for file in files for item in read_items(file)] == [item.id for item in items]
+
+
+def test_columns_of_a_table_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("text\tx\nhello\t4\n")
+    output = tmp_path / "items.jsonl"
+    arguments = ["join", str(tmp_path / "a.tsv"), "-o", str(output)]
+    assert main.run([*arguments, "--columns", "reply=text,ratings=x"]) == 0
+    (item,) = read_items(output)
+    assert (item.response, item.ratings) == ("hello", 4)

@@ -69,7 +69,7 @@ def test_systems_reply_as_items(run: Run, folder: Path) -> None:
     assert items[1]["response"] == "Yes, all of them."
     said = {item["id"]: item["response"] for item in items}
     assert said["1:parrot"] == "how was your trip to Kyoto"
-    assert said["line-5:dull(top=1,seed=7)"] in ("I don't know.", "I don't know")
+    assert said["42c692ad5a6d:dull(top=1,seed=7)"] in ("I don't know.", "I don't know")
     assert all(text != "the leaked answer" for text in said.values())
     # what comes out goes in again: same contexts, and a metric can score it
     again = run("reply", "out.jsonl", "-s", "parrot")

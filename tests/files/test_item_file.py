@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from rejoinder.errors import DataError, UsageError
 from rejoinder.files.columns import number
 from rejoinder.files.item_file import ItemFile, read_items
 from rejoinder.files.jsonl import MAX_LINE_BYTES
+from rejoinder.inputs.items import as_items
 from rejoinder.items import Item, Reference
 
 
@@ -40,7 +42,14 @@ def test_csv_with_the_names_of_the_format(tmp_path: Path) -> None:
 
 
 EXPECTED = [
-    Item("1", "fine, thanks", ["hi", "how are you"], "a", [Reference("good"), Reference("ok")], 4.5)
+    Item(
+        "0e03be71d42e",
+        "fine, thanks",
+        ["hi", "how are you"],
+        "a",
+        [Reference("good"), Reference("ok")],
+        4.5,
+    )
 ]
 
 
@@ -95,10 +104,114 @@ def test_a_guess_is_reported_once(tmp_path: Path) -> None:
     notes: list[str] = []
     file = ItemFile(tmp_path / "i.csv", on_note=notes.append)
     (tmp_path / "i.csv").write_text("answer,model,colour\nhi,a,red\n")
-    assert list(read_items(file)) == list(read_items(file)) == [Item("1", "hi", system="a")]
+    assert (
+        list(read_items(file)) == list(read_items(file)) == [Item("6590fb6c31d0", "hi", system="a")]
+    )
     assert notes == [
-        f"{tmp_path}/i.csv: columns taken by their names: response = answer, system = model;"
-        " not read: colour (--columns FIELD=NAME changes it)"
+        f"{tmp_path}/i.csv: columns recognised by name: response = answer, system = model;"
+        " no column was recognised as context; not read: colour; add --columns context=colour"
+        " (--columns FIELD=NAME changes it)"
+    ]
+
+
+def test_ids_are_made_of_the_content(tmp_path: Path) -> None:
+    """A table without ids may be sorted, and be stored in another format, between two commands."""
+    rows = ["hi,a,yes,4", "hi,b,yes,2", "ho,a,yes,1", "hi,a,no,3"]
+    header = "context,system,response,ratings"
+    items = read(tmp_path / "i.csv", "\n".join([header, *rows]))
+    again = read(tmp_path / "j.csv", "\n".join([header, *reversed(rows)]))
+    assert again == items[::-1]
+    assert len({item.id for item in items}) == 4
+    assert all(re.fullmatch("[0-9a-f]{12}", item.id) for item in items)
+    records = [dict(zip(header.split(","), row.split(","), strict=True)) for row in rows]
+    assert read(tmp_path / "i.jsonl", lines(*records)) == items
+    assert list(as_items(records)[0]) == items
+    assert list(as_items(pd.DataFrame(records))[0]) == items
+
+
+def test_without_a_context_the_references_are_part_of_the_id(tmp_path: Path) -> None:
+    rows = ["yes,sure", "yes,of course"]
+    items = read(tmp_path / "i.csv", "\n".join(["reply,reference", *rows]))
+    assert read(tmp_path / "i.csv", "\n".join(["reply,reference", *rows[::-1]])) == items[::-1]
+
+
+def test_repeated_rows_are_numbered_and_reported(tmp_path: Path) -> None:
+    notes: list[str] = []
+    content = "context,response,who,points\nhi,yes,ann,1\nhi,yes,bob,2\nhi,no,ann,1\nhi,yes,eve,5\n"
+    items = read(tmp_path / "i.csv", content, on_note=notes.append)
+    name = items[0].id
+    assert [item.id for item in items] == [name, f"{name}-2", items[2].id, f"{name}-3"]
+    (note,) = notes
+    assert "i.csv: 2 rows repeat the same context, system and reply" in note
+    content = "id,context,response\n1,hi,yes\n2,hi,yes\n3,,yes\n4,,yes\n"
+    read(tmp_path / "j.csv", content, on_note=notes.append)
+    assert "j.csv: 1 row repeats the same context, system and reply" in notes[1]
+
+
+def test_several_columns_are_joined_by_plus(tmp_path: Path) -> None:
+    content = "reply,r1,r2,gold a,gold b,t1,t2,a+b\nhi,4,5,x,y,one,two,z\n"
+    columns = {"ratings": "r1 + r2", "references": "gold a+gold b", "context": "t1+t2"}
+    (item,) = read(tmp_path / "i.csv", content, columns=columns)
+    assert item.ratings == {"r1": 4, "r2": 5}
+    assert item.references == [Reference("x"), Reference("y")]
+    assert item.context == ["one", "two"]
+    # a column of this very name comes first
+    (item,) = read(tmp_path / "i.csv", content, columns={"references": "a+b"})
+    assert item.references == [Reference("z")]
+    record = {"id": 1, "response": "hi", "r1": 4, "r2": 5, "x": "a", "y": ["b", "c"]}
+    columns = {"ratings": "r1+r2", "references": "x+y"}
+    (item,) = read(tmp_path / "i.jsonl", lines(record), columns=columns)
+    assert item.ratings == {"r1": 4, "r2": 5}
+    assert [reference.text for reference in item.references] == ["a", "b", "c"]
+    with pytest.raises(DataError, match="there is no column 'r3'"):
+        read(tmp_path / "i.csv", content, columns={"ratings": "r1+r3"})
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "ratings"),
+    [
+        ("rating_ann,rating_bob", "4,5", {"rating_ann": 4, "rating_bob": 5}),
+        ("ann_rating,bob_rating", "4,5", {"ann_rating": 4, "bob_rating": 5}),
+        ("score_1,score_2", "4,5", {"score_1": 4, "score_2": 5}),
+        ("rating_fluency,rating_ann", "4,5", None),  # a quality, not an annotator
+        ("rating_ann,rating_bob", "4,good", None),
+        ("rating_ann,bleu_score", "4,5", None),
+    ],
+)
+def test_ratings_named_after_annotators(
+    tmp_path: Path, header: str, row: str, ratings: dict[str, float] | None
+) -> None:
+    (item,) = read(tmp_path / "i.csv", f"context,reply,{header}\nhi,hello,{row}\n")
+    assert item.ratings == ratings
+
+
+def test_a_column_that_may_hold_ratings_is_mentioned(tmp_path: Path) -> None:
+    notes: list[str] = []
+    content = "context,response,score\nhi,hello,4\nhi,no,\n"
+    assert read(tmp_path / "i.csv", content, on_note=notes.append)[0].ratings is None
+    assert notes == [
+        f"{tmp_path}/i.csv: not read: score; if 'score' holds ratings, add --columns ratings=score"
+    ]
+    read(tmp_path / "i.csv", content.replace("4", "good"), on_note=notes.append)
+    assert len(notes) == 1
+
+
+def test_beside_annotators_a_column_score_is_the_rating(tmp_path: Path) -> None:
+    content = "context,response,rater,score\nhi,hello,ann,4\nhi,hello,bob,5\n"
+    (item,) = read(tmp_path / "i.csv", content)
+    assert item.ratings == {"ann": 4, "bob": 5}
+
+
+def test_columns_that_are_not_read_are_listed_if_others_are_named(tmp_path: Path) -> None:
+    notes: list[str] = []
+    content = "chat,context,answer,agent\nhi,ho,hello,a\n"
+    read(tmp_path / "i.csv", content, columns={"response": "answer"}, on_note=notes.append)
+    assert notes == [f"{tmp_path}/i.csv: not read: chat, agent"]
+    content = "n,chat,response,agent\n1,ho,hello,a\n"
+    read(tmp_path / "i.csv", content, on_note=notes.append)
+    assert notes[1:] == [
+        f"{tmp_path}/i.csv: no column was recognised as context; not read: n, chat, agent;"
+        " add --columns context=chat"
     ]
 
 
@@ -189,10 +302,11 @@ def test_parquet(tmp_path: Path) -> None:
         {"dialog_id": 4, "history": None, "output": "", "refs": None, "label": None},
     ]
     pq.write_table(pa.Table.from_pylist(rows), path)
-    assert list(read_items(path)) == [
-        Item("1", "hello", ["hi"], references=[Reference("hey")], ratings=2.0, context_id="3"),
-        Item("2", "", context_id="4"),
-    ]
+    first, second = read_items(path)
+    assert first == Item(
+        first.id, "hello", ["hi"], references=[Reference("hey")], ratings=2.0, context_id="3"
+    )
+    assert second == Item(second.id, "", context_id="4")
 
 
 @pytest.mark.parametrize(
@@ -311,9 +425,8 @@ def test_any_text_survives_a_csv_file(rows: list[tuple[str, str]]) -> None:
 def test_a_frame_written_by_pandas(tmp_path: Path) -> None:
     frame = pd.DataFrame({"reply": ["a"], "context": [["it's", 'say "hi"']], "rating": [3]})
     frame.to_csv(tmp_path / "i.csv")  # with its index, a column without a name
-    assert list(read_items(tmp_path / "i.csv")) == [
-        Item("1", "a", ["it's", 'say "hi"'], ratings=3.0)
-    ]
+    (item,) = read_items(tmp_path / "i.csv")
+    assert item == Item(item.id, "a", ["it's", 'say "hi"'], ratings=3.0)
 
 
 def test_messages_about_wide_tables_are_short(tmp_path: Path) -> None:
@@ -323,4 +436,4 @@ def test_messages_about_wide_tables_are_short(tmp_path: Path) -> None:
     assert len(str(error.value)) < 1_000
     notes: list[str] = []
     read(tmp_path / "i.csv", f"reply,{header}\nhi{',' * 5_000}\n", on_note=notes.append)
-    assert notes[0].endswith("c19 and 4,980 more (--columns FIELD=NAME changes it)")
+    assert "c19 and 4,980 more; add --columns context=c0 (--columns" in notes[0]

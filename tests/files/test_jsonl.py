@@ -113,7 +113,7 @@ BAD = [
     (b'{"id": "b", "response"\n', "2: broken JSON"),
     (b'{"id": "b", "response": "x"', "2: the file ends in the middle of a line"),
     (b'{"id": "b"}\n', "2: the field is missing: .?response"),
-    (b'{"response": "x"}\n', "2: the field is missing: .?id"),
+    (b'{"id": null, "response": "x"}\n', "2: id: expected text, got null"),
     (b'{"id": "b", "response": 5}\n', "2: response: expected text, got a whole number"),
     (b'{"id": "b", "response": null}\n', "2: response: expected text, got null"),
     (b'{"id": "b", "response": "x", "references": 7}\n', "2: references: expected a list"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rejoinder.errors import DataError
+from rejoinder.items import Item, content_id
 from rejoinder.systems.contexts import read_contexts
 
 
@@ -36,11 +37,12 @@ def test_contexts_without_an_id_are_told_apart_by_their_turns(tmp_path: Path) ->
         '{"context": []}',
         '{"context": []}',
     )
+    no_turns = content_id(Item("", ""))
     assert [(name, turns) for name, turns, _ in found] == [
         ("a", ["hi", "you"]),
-        ("line-3", ["and", "you"]),
-        ("line-4", []),
-        ("line-5", []),
+        (content_id(Item("", "", ["and", "you"])), ["and", "you"]),
+        (no_turns, []),
+        (f"{no_turns}-2", []),
     ]
 
 

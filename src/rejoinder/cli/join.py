@@ -7,13 +7,17 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.options import JsonOption, output_file
+from rejoinder.cli.monitor import TerminalMonitor
+from rejoinder.cli.options import ColumnsOption, JsonOption, output_file
 from rejoinder.cli.terminal import print_json, say
 
 
 def join(
-    files: Annotated[list[str], typer.Argument(metavar="FILES", help="JSONL, .gz or .zst.")],
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILES", help="JSONL, CSV, TSV or Parquet.")
+    ],
     output: Annotated[Path, output_file("Output file.")],
+    columns: ColumnsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Put items together, or scores: replies of several systems, runs of 'score'.
@@ -21,8 +25,9 @@ def join(
     Duplicate items or scores are an error.
     """
     from rejoinder.verbs.join import join as run
+    from rejoinder.verbs.source import parse_columns
 
-    result = run(files, output=output)
+    result = run(files, output=output, columns=parse_columns(columns), monitor=TerminalMonitor())
     if json:
         print_json(result)
     else:

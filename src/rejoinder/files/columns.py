@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +58,28 @@ NUMBERED = {
 }
 """Several columns that make up one field: ``reference_1``, ``reference_2``; ``rater_1`` …"""
 
+ANNOTATED = (r"rating_(.+)", r"(.+)_rating", r"scores?_?(\d+)")
+"""Ratings with a column for each annotator: ``rating_ann``, ``rating_bob``; ``score_1`` … They are
+read only if there are several, all of them numbers."""
+
+NO_ANNOTATORS = re.compile(
+    r"(mean|avg|average|median|std|sd|var|min|max|sum|total|count|num|n|scale|id|date|time|type"
+    r"|comment|reason|source|overall|quality|fluency|coherence|relevance|relevancy|engagement"
+    r"|engagingness|interestingness|specificity|appropriateness|naturalness|understandability"
+    r"|consistency|humanness|empathy|sensibleness|informativeness|groundedness|safety|grammar)"
+)
+"""What ``rating_…`` says apart from an annotator."""
+
+RATING_LIKE = ("score", "label", "quality", "overall")
+"""Columns of numbers that may be ratings, or scores of a metric: the first becomes the rating only
+beside a column of annotators; otherwise it is mentioned."""
+
+SEVERAL = ("references", "context", "ratings")
+"""Fields that may be made up of several columns: ``--columns ratings=r1+r2``."""
+
+IsNumeric = Callable[[str], bool]
+"""Tells of a column whether its first cells are numbers."""
+
 FIELDS = tuple(SYNONYMS)
 ITEM_FIELDS = frozenset(FIELDS) - {"annotator"}
 DSTC10 = frozenset(("dialogue_id", "model", "reference", "annotations"))
@@ -84,6 +106,12 @@ class ColumnMap:
     guessed: dict[str, list[str]] = field(default_factory=dict)
     """The fields that were recognised by a synonym."""
     unused: list[str] = field(default_factory=list)
+    named: bool = False
+    """Whether the caller named columns."""
+    context_like: str | None = None
+    """If there is no context: a column of text that is not read."""
+    rating_like: str | None = None
+    """If there are no ratings: a column of numbers that may hold them."""
 
     @property
     def names(self) -> list[str]:
@@ -92,17 +120,24 @@ class ColumnMap:
 
     @property
     def note(self) -> str | None:
-        """The guessed columns in words; None if none was guessed."""
-        if not self.guessed:
-            return None
+        """What was guessed, and what was not read, in words; None if there is nothing to say."""
         read = [f"{name} = {' + '.join(columns)}" for name, columns in self.guessed.items()]
-        note = f"columns taken by their names: {', '.join(read)}"
-        if self.unused:
-            note += f"; not read: {_some(self.unused)}"
-        return f"{note} (--columns FIELD=NAME changes it)"
+        parts = [f"columns recognised by name: {', '.join(read)}"] if read else []
+        if self.context_like:
+            parts += [
+                f"no column was recognised as context; not read: {_some(self.unused)};"
+                f" add --columns context={self.context_like}"
+            ]
+        elif self.unused and (read or self.named or self.rating_like):
+            parts += [f"not read: {_some(self.unused)}"]
+        if self.rating_like:
+            name = self.rating_like
+            parts += [f"if '{name}' holds ratings, add --columns ratings={name}"]
+        note = "; ".join(parts)
+        return (f"{note} (--columns FIELD=NAME changes it)" if read else note) or None
 
-    def record(self, row: Mapping[str, Any], number: int) -> dict[str, Any]:
-        """Convert a row to a record of the items format; ``number`` is the id of a row without.
+    def record(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Convert a row to a record of the items format.
 
         An empty cell means that the field is absent, except for the response: a reply may be empty.
         """
@@ -114,20 +149,21 @@ class ColumnMap:
             value = _CONVERT[name](cells)
             if value is not None:
                 record[name] = value
-        if "id" not in self.fields:
-            record["id"] = str(number)
         return record
 
 
 def map_columns(
-    names: Iterable[str], columns: Columns | None = None, needed: Iterable[str] = ("response",)
+    names: Iterable[str],
+    columns: Columns | None = None,
+    needed: Iterable[str] = ("response",),
+    is_numeric: IsNumeric = lambda name: False,
 ) -> ColumnMap:
     """Decide which columns hold which field: those that are named, then those that are guessed."""
     names = list(names)
     counts = Counter(names)
     if double := [name for name, count in counts.items() if count > 1 and name]:
         raise ColumnError(f"two columns are called '{double[0]}'; rename one of them")
-    named = {f: _resolve(wanted, names) for f, wanted in _fields_of(columns).items()}
+    named = {f: _resolve(f, wanted, names) for f, wanted in _fields_of(columns).items()}
     taken = {name for chosen in named.values() for name in chosen}
     free = [name for name in names if name and name not in taken]
     fields, guessed = dict(named), {}
@@ -140,9 +176,6 @@ def map_columns(
         fields[field_name] = chosen
         if chosen != [field_name]:
             guessed[field_name] = chosen
-    if "annotator" in fields and "ratings" not in fields:
-        del fields["annotator"]
-        guessed.pop("annotator", None)
     for name in needed:
         if name not in fields:
             quoted = _some([f"'{each}'" for each in names])
@@ -152,19 +185,72 @@ def map_columns(
             )
     used = {name for chosen in fields.values() for name in chosen}
     unused = [name for name in names if name and name not in used]
+    rating_like = None
+    if "ratings" not in fields:
+        alike = [name for name in unused if _plain(name) in RATING_LIKE and is_numeric(name)]
+        if "annotator" in fields and len(alike) == 1:
+            fields["ratings"] = guessed["ratings"] = alike
+        elif "annotator" not in fields and (several := _annotated(unused, is_numeric)):
+            fields["ratings"] = guessed["ratings"] = several
+        elif alike:
+            rating_like = alike[0]
+    if "annotator" in fields and "ratings" not in fields:
+        unused = sorted([*unused, *fields.pop("annotator")], key=names.index)
+        guessed.pop("annotator", None)
+    unused = [name for name in unused if name not in fields.get("ratings", ())]
+    context_like = None
+    if "context" not in fields and unused:
+        text = [name for name in unused if not is_numeric(name)]
+        context_like = text[0] if text else None
     ordered = {name: fields[name] for name in FIELDS if name in fields}
-    return ColumnMap(ordered, guessed, unused)
+    guessed = {name: guessed[name] for name in FIELDS if name in guessed}
+    return ColumnMap(ordered, guessed, unused, bool(columns), context_like, rating_like)
+
+
+def are_numbers(cells: Iterable[Any]) -> bool:
+    """Return whether cells are numbers, or missing, and not all missing."""
+    found = False
+    for cell in cells:
+        if cell is None or cell != cell:
+            continue
+        try:
+            value = number(cell) if isinstance(cell, str) else cell
+        except ValueError:
+            return False
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return False
+        found = True
+    return found
+
+
+def _annotated(names: list[str], is_numeric: IsNumeric) -> list[str]:
+    """Return the columns of ratings that are named after annotators; none if it isn't certain."""
+    for pattern in ANNOTATED:
+        matches = {name: re.fullmatch(pattern, _plain(name)) for name in names}
+        who = {name: match[1] for name, match in matches.items() if match}
+        if (
+            len(who) > 1
+            and not any(NO_ANNOTATORS.fullmatch(each) for each in who.values())
+            and all(map(is_numeric, who))
+        ):
+            return list(who)
+    return []
 
 
 def rename_fields(record: dict[str, Any], columns: Columns) -> dict[str, Any]:
     """Return a JSON record in which the named fields have the names of the items format."""
-    wanted = _fields_of(columns)
+    wanted = {f: _split(f, names, record) for f, names in _fields_of(columns).items()}
     taken = {name for names in wanted.values() for name in names}
     renamed = {name: value for name, value in record.items() if name not in taken}
     for field_name, names in wanted.items():
-        values = [record[name] for name in names if record.get(name) is not None]
+        present = {name: record[name] for name in names if record.get(name) is not None}
+        values = list(present.values())
         if len(names) == 1 and values:
             renamed[field_name] = values[0]
+        elif field_name == "ratings" and not any(isinstance(v, (list, dict)) for v in values):
+            renamed |= {field_name: present} if present else {}
         elif values:
             renamed[field_name] = [
                 each for value in values for each in (value if isinstance(value, list) else [value])
@@ -223,9 +309,18 @@ def _fields_of(columns: Columns | None) -> dict[str, list[str]]:
     return fields
 
 
-def _resolve(wanted: list[str], names: list[str]) -> list[str]:
+def _split(field_name: str, wanted: list[str], names: Container[str]) -> list[str]:
+    """Return the columns that are wanted, ``r1+r2`` as two if no column has this name."""
+    if field_name not in SEVERAL:
+        return wanted
+    return [
+        each.strip() for name in wanted for each in ([name] if name in names else name.split("+"))
+    ]
+
+
+def _resolve(field_name: str, wanted: list[str], names: list[str]) -> list[str]:
     resolved = []
-    for name in wanted:
+    for name in _split(field_name, wanted, names):
         if name not in names:
             alike = [each for each in names if _plain(each) == _plain(name)]
             if len(alike) != 1:

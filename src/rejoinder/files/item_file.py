@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,6 +20,7 @@ from rejoinder.files.columns import (
     ColumnError,
     ColumnMap,
     Columns,
+    are_numbers,
     lookalikes,
     map_columns,
     rename_fields,
@@ -27,12 +29,13 @@ from rejoinder.files.compressed import DAMAGE
 from rejoinder.files.jsonl import MAX_LINE_BYTES, JsonLines, UniqueIds, explain
 from rejoinder.files.paths import AnyPath
 from rejoinder.files.tables import CsvRows, ParquetRows
-from rejoinder.items import Item, item_from
+from rejoinder.items import Item, ItemReader
 
 T = TypeVar("T")
 OnNote = Callable[[str], None]
 Numbered = Iterable[tuple[int, Mapping[str, Any]]]
 
+_PEEKED_ROWS = 100
 _WORKBOOKS = (".xlsx", ".xls", ".ods")
 
 
@@ -69,11 +72,14 @@ class ItemFile(JsonLines):
                     delimiter = "\t" if self.format == "tsv" else None
                     rows = CsvRows(self._open(stack), self.name, delimiter, MAX_LINE_BYTES)
                 try:
-                    columns = map_columns(rows.names, self._columns, self._needed)
+                    peeked = PeekedRows(rows)
+                    columns = map_columns(
+                        rows.names, self._columns, self._needed, peeked.is_numeric
+                    )
                 except ColumnError as error:
                     raise self.wrong(None, str(error)) from None
-                self._note(columns.note)
-                for line, record in item_records(rows, columns, self.wrong):
+                self.note(columns.note)
+                for line, record in item_records(peeked, columns, self.wrong):
                     yield line, self._convert(convert, record, line)
             except DAMAGE as error:
                 raise self.wrong(
@@ -102,7 +108,7 @@ class ItemFile(JsonLines):
 
         yield from super().decode(prepared)
         for (name, field), count in ignored.items():
-            self._note(
+            self.note(
                 f"the field '{name}' ({count:,} lines) is not read;"
                 f" if it holds the {field}, add --columns {field}={name}"
             )
@@ -115,10 +121,29 @@ class ItemFile(JsonLines):
         except OverflowError:
             raise self.wrong(line, "a number is too large") from None
 
-    def _note(self, text: str | None) -> None:
+    def note(self, text: str | None) -> None:
+        """Report something about the file, once."""
         if text and self._on_note is not None and text not in self._noted:
             self._noted.add(text)
             self._on_note(f"{self.name}: {text}")
+
+
+class PeekedRows:
+    """Rows of which the first can be looked at before they are read."""
+
+    def __init__(self, rows: Numbered) -> None:
+        self._rows = iter(rows)
+        self._first: list[tuple[int, Mapping[str, Any]]] = []
+
+    def is_numeric(self, name: str) -> bool:
+        """Return whether the first cells of a column are numbers."""
+        if not self._first:
+            self._first = list(islice(self._rows, _PEEKED_ROWS))
+        return are_numbers(row.get(name) for _, row in self._first)
+
+    def __iter__(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        yield from self._first
+        yield from self._rows
 
 
 def file_format(path: str) -> str:
@@ -172,14 +197,25 @@ def item_records(
 def _records(
     rows: Numbered, columns: ColumnMap, wrong: Callable[[int, str], DataError]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, (line, row) in enumerate(rows, 1):
+    for line, row in rows:
         try:
-            record = columns.record(row, number)
+            record = columns.record(row)
         except msgspec.ValidationError as error:
             raise wrong(line, explain(str(error))) from None
-        if record.get("id") is None:
+        if "id" in columns.fields and record.get("id") is None:
             raise wrong(line, "the id is missing; expected a name or number that is unique")
         yield line, record
+
+
+def repetition_note(count: int) -> str | None:
+    """Return a warning about records that repeat others; None if there are none."""
+    if not count:
+        return None
+    rows = "1 row repeats" if count == 1 else f"{count:,} rows repeat"
+    return (
+        f"{rows} the same context, system and reply, and each is scored; if they are ratings of"
+        " several annotators, add --columns annotator=NAME,ratings=NAME"
+    )
 
 
 def read_items(
@@ -190,11 +226,14 @@ def read_items(
     """Stream the items of a file; an empty file and a repeated id are errors."""
     file = source if isinstance(source, JsonLines) else ItemFile(source, columns, on_note)
     ids = UniqueIds(file)
+    reader = ItemReader(of_table=isinstance(file, ItemFile) and file.format != "jsonl")
     empty = True
-    for number, item in file.decode(item_from):
+    for number, item in file.decode(reader.item):
         empty = False
         ids.add(number, item.id)
         yield item
     if empty:
         raise file.wrong(None, "the file is empty; expected items, one a line")
     ids.check()
+    if isinstance(file, ItemFile):
+        file.note(repetition_note(reader.repeated))

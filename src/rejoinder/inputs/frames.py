@@ -5,13 +5,21 @@ None of these libraries is required: a frame comes with its own, and narwhals re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from rejoinder.errors import DataError, MissingExtra, UsageError
-from rejoinder.files.columns import DSTC10, ColumnError, ColumnMap, Columns, map_columns
+from rejoinder.files.columns import (
+    DSTC10,
+    ColumnError,
+    ColumnMap,
+    Columns,
+    IsNumeric,
+    are_numbers,
+    map_columns,
+)
 from rejoinder.files.item_file import OnNote, item_records, repetition_note
 from rejoinder.inputs.convert import convert_item, is_dataset
 from rejoinder.items import Item, ItemReader
@@ -38,7 +46,9 @@ def rows_of(
     try:
         native = nw.from_native(frame)
         whole = native.collect() if isinstance(native, nw.LazyFrame) else native
-        mapped = _columns(whole.columns, columns, on_note)
+        mapped = _columns(
+            whole.columns, columns, on_note, lambda name: _are_numbers(whole.head(100)[name])
+        )
         rows = whole.select(_read(mapped, whole.columns)).iter_rows(named=True)
     except TypeError:
         return None
@@ -54,7 +64,9 @@ def _dataset_items(dataset: Any, columns: Columns | None, on_note: OnNote | None
         raise DataError(f"a dataset of several splits: give one of them ({splits})")
     if not hasattr(dataset, "with_format") or dataset.column_names is None:
         return _streamed(dataset, columns, on_note)
-    mapped = _columns(dataset.column_names, columns, on_note)
+    mapped = _columns(
+        dataset.column_names, columns, on_note, lambda name: _are_numbers(dataset[:100][name])
+    )
     plain = dataset.select_columns(_read(mapped, dataset.column_names))
 
     def rows() -> Iterator[Mapping[str, Any]]:
@@ -70,7 +82,7 @@ def _streamed(dataset: Any, columns: Columns | None, on_note: OnNote | None) -> 
     first = next(rows, None)
     if first is None:
         raise DataError("the frame is empty; expected a row for each reply")
-    mapped = _columns(first, columns, on_note)
+    mapped = _columns(first, columns, on_note, lambda name: _are_numbers([first[name]]))
 
     def chained() -> Iterator[Mapping[str, Any]]:
         yield first
@@ -79,13 +91,19 @@ def _streamed(dataset: Any, columns: Columns | None, on_note: OnNote | None) -> 
     yield from _items(chained(), mapped, on_note)
 
 
-def _columns(names: Any, columns: Columns | None, on_note: OnNote | None) -> ColumnMap | None:
+def _are_numbers(cells: Iterable[Any]) -> bool:
+    return are_numbers(present(cell) for cell in cells)
+
+
+def _columns(
+    names: Any, columns: Columns | None, on_note: OnNote | None, is_numeric: IsNumeric
+) -> ColumnMap | None:
     """Map the columns of a frame; None for a frame in the field names of DSTC10."""
     names = [str(name) for name in names]
     if not columns and "id" not in names and {"dialogue_id", "response"} <= set(names):
         return None
     try:
-        mapped = map_columns(names, columns)
+        mapped = map_columns(names, columns, is_numeric=is_numeric)
     except ColumnError as error:
         raise DataError(f"the frame: {error}") from None
     if mapped.note and on_note is not None:
@@ -109,7 +127,7 @@ def _items(
         records = ((n, {k: v for k, v in row.items() if v is not None}) for n, row in numbered)
     else:
         records = item_records(numbered, columns, _wrong)
-    number, reader = -1, ItemReader()
+    number, reader = -1, ItemReader(of_table=True)
     for number, record in records:
         yield convert_item(f"row {number}", reader.item, record)
     if number < 0:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rejoinder.errors import DataError
 from rejoinder.files.columns import Columns, lookalikes, rename_fields
-from rejoinder.files.item_file import OnNote, read_items
+from rejoinder.files.item_file import OnNote, read_items, repetition_note
 from rejoinder.inputs.convert import convert_item, is_dataset
-from rejoinder.items import Item, checked, item_from
+from rejoinder.items import Item, ItemReader, checked
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -56,6 +56,7 @@ def _converted(
     items: Iterable[Any], columns: Columns | None, on_note: OnNote | None
 ) -> Iterator[Item]:
     noted: set[str] = set()
+    reader = ItemReader()
 
     def convert(number: int, value: Any) -> Item:
         if isinstance(value, Item):
@@ -76,9 +77,11 @@ def _converted(
                         f"the key '{name}' is not read; if it holds the {field},"
                         f" pass columns={{'{field}': '{name}'}}"
                     )
-        return convert_item(f"item {number}", item_from, record)
+        return convert_item(f"item {number}", reader.item, record)
 
-    return _unique(convert(number, value) for number, value in enumerate(items))
+    yield from _unique(convert(number, value) for number, value in enumerate(items))
+    if on_note is not None and (note := repetition_note(reader.repeated)):
+        on_note(note)
 
 
 def _unique(items: Iterable[Item]) -> Iterator[Item]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from rejoinder.files.item_file import ItemFile
 from rejoinder.files.jsonl import JsonLines
-from rejoinder.items import Item, Reference, item_from
+from rejoinder.items import Item, ItemReader, Reference, content_id
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,12 @@ def read_contexts(source: str | Path | JsonLines) -> list[Context]:
     contexts: dict[str, Context] = {}
     first: dict[str, int] = {}
     names: dict[str, int] = {}
-    for number, item in lines.decode(_item):
-        group = item.group if item.id or item.context_id or item.context else f"line {number}"
+    reader = ItemReader()
+    for number, (item, has_id) in lines.decode(lambda record: _item(record, reader)):
+        group = item.group
         context = contexts.get(group)
         if context is None:
-            name = item.context_id or item.id or f"line-{number}"
+            name = item.context_id or (item.id if has_id else _context_name(item))
             if name in names:
                 raise lines.wrong(
                     number,
@@ -59,9 +60,11 @@ def read_contexts(source: str | Path | JsonLines) -> list[Context]:
     return list(contexts.values())
 
 
-def _item(record: dict[str, Any]) -> Item:
-    """Return an item whose response and id may be missing."""
-    filled = {"response": ""} | record
-    if "dialogue_id" not in filled:
-        filled.setdefault("id", "")
-    return item_from(filled)
+def _item(record: dict[str, Any], reader: ItemReader) -> tuple[Item, bool]:
+    """Return an item whose response and id may be missing, and whether it has an id of its own."""
+    return reader.item({"response": ""} | record), "id" in record or "dialogue_id" in record
+
+
+def _context_name(item: Item) -> str:
+    """Return a name for the context of an item without an id, made of its turns if it has any."""
+    return content_id(Item("", "", item.context)) if item.context else item.id

@@ -5,14 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from rejoinder.errors import DataError
-from rejoinder.files.jsonl import JsonLines, write_jsonl
+from rejoinder.files.item_file import ItemFile, repetition_note
+from rejoinder.files.jsonl import write_jsonl
 from rejoinder.files.output import open_output
 from rejoinder.files.paths import check_output
+from rejoinder.items import Item, ItemReader
+from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import Result
+
+if TYPE_CHECKING:
+    from rejoinder.files.columns import Columns
 
 
 @dataclass(frozen=True)
@@ -25,28 +34,47 @@ class JoinResult(Result):
         return asdict(self)
 
 
-def join(files: Sequence[str | os.PathLike[str]], *, output: str | os.PathLike[str]) -> JoinResult:
+def join(
+    files: Sequence[str | os.PathLike[str]],
+    *,
+    output: str | os.PathLike[str],
+    columns: Columns | None = None,
+    monitor: Monitor = SILENT,
+) -> JoinResult:
     """Put items together, or scores: replies of several systems, runs of ``score``.
 
-    An item may occur once, and so may a metric's score of an item.
+    An item may occur once, and so may a metric's score of an item. Items may be in tables, whose
+    ``columns`` are found as everywhere; they are written as JSON lines.
     """
     names, target = [os.fspath(file) for file in files], Path(output)
     check_output(target, names)
     first: dict[tuple[str, ...], str] = {}
     with open_output(target) as stream:
         for name in names:
-            source = JsonLines(name)
-            for number, record in source.decode(dict):
-                if not isinstance(record.get("id"), str | int):
-                    raise source.wrong(number, "expected a text in the field id")
-                key = _key(record)
+            source = ItemFile(name, columns, monitor.note)
+            of_table = source.format != "jsonl"
+            reader = ItemReader(of_table=of_table)
+            convert = reader.item if of_table else partial(_with_id, reader)
+            for number, record in source.decode(convert):
+                key = (record.id,) if isinstance(record, Item) else _key(record)
                 if key in first:
-                    raise source.wrong(number, f"'{record['id']}' is already in {first[key]}")
+                    raise source.wrong(number, f"'{key[0]}' is already in {first[key]}")
                 first[key] = f"{source.name}:{number}"
-                write_jsonl(stream, [record])
+                line: list[Any] = [record]
+                write_jsonl(stream, line)
+            source.note(repetition_note(reader.repeated))
         if not first:
             raise DataError("the file is empty; expected items, or scores", path=names[0])
     return JoinResult(len(first))
+
+
+def _with_id(reader: ItemReader, record: dict[str, Any]) -> dict[str, Any] | Item:
+    """Return a line as it is, unless it is an item without an id."""
+    if "id" not in record and record.get("metric") is None:
+        return reader.item(record)
+    if type(record.get("id")) not in (str, int):
+        raise msgspec.ValidationError("Expected a text in the field id")
+    return record
 
 
 def _key(record: dict[str, Any]) -> tuple[str, ...]:

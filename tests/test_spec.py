@@ -171,3 +171,17 @@ def test_signature_holds_every_parameter_and_the_version() -> None:
         "delta-bleu|n:2|smooth:epsilon|smooth_value:0.1|bp:closest|short:one|refs:all|tok:13a"
         f"|lower:no|version:{__version__}"
     )
+
+
+def test_a_value_with_a_blank_should_be_quoted() -> None:
+    with pytest.raises(UsageError, match=r'parentheses: model="/tmp/my models/bert"$'):
+        parse("bertscore(model=/tmp/my models/bert)")
+
+
+def test_a_name_with_a_number_suggests_the_parameter() -> None:
+    from rejoinder.registry import METRICS
+
+    with pytest.raises(UsageError, match=r"unknown metric 'bleu-2': did you mean 'bleu\(n=2\)'\?"):
+        METRICS.find("bleu-2")
+    with pytest.raises(UsageError, match="did you mean 'rouge-l'"):
+        METRICS.find("rouge-2")

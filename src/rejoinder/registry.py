@@ -8,6 +8,7 @@ heavy. Other packages add theirs through the entry-point groups ``rejoinder.metr
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,7 @@ from importlib import metadata
 from typing import Any, Generic, TypeVar, cast
 
 from rejoinder.errors import UsageError
-from rejoinder.spec import Spec, build, did_you_mean, parse
+from rejoinder.spec import Spec, build, did_you_mean, parameters, parse
 
 T = TypeVar("T")
 
@@ -52,7 +53,17 @@ class Registry(Generic[T]):
                     f"the {self.kind} '{name}' of {package.name if package else 'a package'} cannot"
                     f" be loaded: {type(error).__name__}: {error}"
                 ) from None
-        raise UsageError(f"unknown {self.kind} '{name}': {did_you_mean(name, self.names())}")
+        hint = did_you_mean(name, self.names())
+        if (spec := self._with_number(name)) is not None:
+            hint = f"did you mean '{spec}'?"
+        raise UsageError(f"unknown {self.kind} '{name}': {hint}")
+
+    def _with_number(self, name: str) -> str | None:
+        """Return the spec that is meant by a name with a number: bleu(n=2) for bleu-2."""
+        match = re.fullmatch(r"(.+?)[-_@]?(\d{1,2})", name.lower())
+        if match is None or match[1] not in self.names():
+            return None
+        return f"{match[1]}(n={match[2]})" if "n" in parameters(self.find(match[1])) else None
 
     def add(self, name: str, cls: type[T]) -> None:
         """Register a class for this process, for notebooks and tests."""

@@ -15,9 +15,13 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
+from numbers import Number
+from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from rejoinder.errors import UsageError
@@ -103,9 +107,10 @@ class _Parser:
         if self.depth > MAX_DEPTH:
             raise UsageError(f"'{self.text[:40]}…' is too deeply nested")
         params: dict[str, Value] = {}
+        key, start = None, self.at
         while self.take("mark", ")") is None:
             if params and self.take("mark", ",") is None:
-                raise self.wrong("',' or ')'")
+                raise self.wrong("',' or ')'", self.quoted_hint(key, start))
             key = self.take("word")
             if key is None:
                 # one unnamed number, and nothing else
@@ -120,6 +125,7 @@ class _Parser:
                 raise UsageError(f"'{self.text}': parameter '{key}' is given twice")
             if self.take("mark", "=") is None:
                 raise self.wrong(f"'=' after '{key}'")
+            start = self.at
             params[key] = self.value()
         self.depth -= 1
         return Spec(name, tuple(params.items()))
@@ -157,10 +163,17 @@ class _Parser:
         self.at = match.end()
         return token
 
-    def wrong(self, expected: str) -> UsageError:
+    def quoted_hint(self, key: str | None, start: int) -> str:
+        """Return advice if the value that begins at ``start`` seems to go on after a blank."""
+        if not self.text[self.at : self.at + 1].isspace():
+            return ""
+        value = self.text[start:].partition(",")[0].rstrip().removesuffix(")")
+        return f'; quote values with blanks, commas or parentheses: {key}="{value}"'
+
+    def wrong(self, expected: str, hint: str = "") -> UsageError:
         rest = self.text[self.at :].strip()
         found = f"'{rest[:20]}'" if rest else "the end"
-        return UsageError(f"'{self.text}': expected {expected}, found {found}")
+        return UsageError(f"'{self.text}': expected {expected}, found {found}{hint}")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -222,6 +235,40 @@ def converted(spec: Spec, hints: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
+def check_types(value: Any, name: str) -> None:
+    """Convert the parameters of an object to the types of its fields, in place; UsageError names
+    those for which that fails. Numbers of NumPy and paths become plain numbers and texts."""
+    hints = _parameter_hints(value.__class__)
+    params = {key: _builtin(getattr(value, key)) for key in hints}
+    # None is the default of parameters that may be left out
+    left_out = {key for key in params if params[key] is None and type(None) in get_args(hints[key])}
+    chosen = tuple((key, each) for key, each in params.items() if key not in left_out)
+    for key, each in converted(Spec(name, chosen), hints).items():
+        object.__setattr__(value, key, each)
+
+
+@cache
+def _parameter_hints(cls: type) -> dict[str, Any]:
+    """Return the types of the parameters; a metric of another package may have types that cannot
+    be written in a spec, which are left out."""
+    hints = get_type_hints(cls)
+    return {key: hints[key] for key in parameters(cls) if _is_specifiable(hints[key])}
+
+
+def _is_specifiable(hint: Any) -> bool:
+    if get_origin(hint) in (Union, UnionType):
+        return all(map(_is_specifiable, get_args(hint)))
+    return hint in (bool, int, float, str, Spec, type(None)) or _prints_as_spec(hint)
+
+
+def _builtin(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    # a number of NumPy, which need not be imported
+    is_number = not isinstance(value, bool | int | float) and isinstance(value, Number)
+    return value.item() if is_number and hasattr(value, "item") else value
+
+
 def _convert(value: Any, hint: Any) -> Any:
     if get_origin(hint) is not None:
         options = get_args(hint)
@@ -239,7 +286,7 @@ def _convert(value: Any, hint: Any) -> Any:
         return value
     if hint is Spec or _prints_as_spec(hint):
         if isinstance(value, str):
-            return Spec(value)
+            return parse(value) if "(" in value else Spec(value)
         if isinstance(value, Spec) or (hint is not Spec and _prints_as_spec(type(value))):
             return value
     raise TypeError

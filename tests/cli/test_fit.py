@@ -190,6 +190,14 @@ def test_a_wrong_log_format_names_the_first_problem_and_writes_rejects(
     ]  # fmt: skip
 
 
+def test_a_chat_log_in_another_format_is_recognised(run: Run, tmp_path: Path) -> None:
+    record = {"messages": [{"role": "user", "content": "hello"}]}
+    (tmp_path / "log.jsonl").write_text(json.dumps(record) + "\n")
+    done = run("fit", "log.jsonl", "--format", "conversations", "--preset", "tiny", "-o", "e")
+    assert done.returncode == 3
+    assert b"the records look like --format chat" in done.stderr
+
+
 def test_arguments_are_checked_before_torch_is_loaded() -> None:
     code = (
         "import sys\nfrom rejoinder.cli.main import run\n"

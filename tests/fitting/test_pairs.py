@@ -331,7 +331,7 @@ def test_arguments_are_checked_before_any_work(tmp_path: Path) -> None:
     messages = "\n".join(caught.value.messages)
     assert "x.parquet: there is no such file" in messages
     assert "y: there is no such file" in messages
-    assert "log.txt: not .parquet, so it is a log: give its --format" in messages
+    assert "log.txt: not .parquet, so it is a log: give its --format, one of twitter," in messages
     with pytest.raises(UsageError, match="--format is for logs"):
         check_inputs([f"{tmp_path}/a.parquet"], [], "reddit")
     with pytest.raises(UsageError, match="the same name"):

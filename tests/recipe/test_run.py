@@ -264,3 +264,18 @@ def test_a_log_that_cannot_be_written() -> None:
     Path("w/logs/one.txt").mkdir(parents=True)
     with pytest.raises(UsageError, match=r"w/logs/one\.txt: cannot be written: is a directory"):
         do(chain())
+
+
+def test_a_long_step_reports_that_it_is_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "INTERVAL", 0.1)
+    code = "import time; print('loading', flush=True); time.sleep(1); open('w/one', 'w')"
+    step = Step("one", (code,), ("w/one",), ())
+    reports: list[tuple[str, str]] = []
+    run_recipe(
+        Recipe("r.toml", "", (step,), None),
+        Path("w"),
+        on_start=lambda step, number: None,
+        on_finish=lambda outcome, number: None,
+        on_wait=lambda step, seconds, log: reports.append((step.name, log.read_text())),
+    )
+    assert ("one", "loading\n") in reports

@@ -23,6 +23,7 @@ from rejoinder.evaluator import evaluator as evaluator_module
 from rejoinder.items import Item
 from rejoinder.retrieve.index_folder import open_pool
 from rejoinder.retrieve.leaks import LeakIndex, find_leaks
+from rejoinder.verbs.monitor import RejoinderWarning
 
 CONTEXTS = [["hello", "the cat sat on I'm"], ["a mat on the mat"], ["cats cats . sat"]]
 REPLIES = ["the cat sat", "a mat I'm on", "."]
@@ -141,6 +142,11 @@ def test_fitting_a_frame(tmp_path: Path) -> None:
         assert all(a == b for a, b in same)
     assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "pairs.parquet"}
     assert made.score([["the mat"]], ["a cat"], metrics="unreferenced")["unreferenced"].values > 0
+    assert made.replaced is None
+    assert "replaced" not in made.to_dict()
+    with pytest.warns(RejoinderWarning, match=f"replaced the evaluator {again}"):
+        other = rejoinder.fit(path, output=tmp_path / "b", preset="tiny", overrides=changes)
+    assert other.to_dict()["replaced"] == other.replaced == str(again)
 
 
 def test_inputs_that_are_no_pairs_are_refused(tmp_path: Path) -> None:

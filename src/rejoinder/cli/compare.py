@@ -83,6 +83,10 @@ def compare(
         raise UsageError("--margin belongs to --fail-if worse-than=SYSTEM")
     if by not in (None, "people"):
         raise UsageError(f"--by {by}: expected people")
+    if metric is None and scores is None and by is None:
+        raise UsageError("compare by what? Add -m METRIC, a SCORES file, or --by people")
+    if by is not None and (metric or scores is not None):
+        raise UsageError("--by people ranks by the items' ratings: leave out -m and SCORES")
     people: Literal["people"] | None = None if by is None else "people"
     result = run(
         items,
@@ -108,9 +112,12 @@ def compare(
         _print(result)
     if baseline is not None:
         result.fail_if_worse()
+        by_more = f" by more than {margin:g}" if margin else ""
+        say(f"gate passed: no system is significantly worse than {baseline}{by_more}")
 
 
 def _print(result: CompareResult) -> None:
+    from rejoinder.meta_evaluation.ranking import NOT_ADDITIVE
     from rejoinder.reporting.tables import pairs_table, ranking_notes, ranking_table
 
     for ranking in result:
@@ -119,7 +126,8 @@ def _print(result: CompareResult) -> None:
         for note in ranking_notes(ranking):
             say(f"{ranking.by}: {note}")
     for name, reason in result.refused.items():
-        say(f"{name}: not compared: {reason}")
+        if result.baseline is None or reason == NOT_ADDITIVE:  # the gate reports the others
+            say(f"{name}: not compared: {reason}")
     for ranking in result:
         if ranking.signature:
             say(f"signature {ranking.signature}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rejoinder.cli.options import JsonOption, output_folder, seed_option
-from rejoinder.cli.run import say_log
+from rejoinder.cli.run import say_log, say_running
 from rejoinder.cli.terminal import WIDTH, print_json, say, show
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def demo(
             seed=seed,
             on_start=started,
             on_finish=finished,
+            on_wait=say_running,
             show_messages=on_terminal,
         )
     except StepFailed as failure:

@@ -74,6 +74,9 @@ class TerminalMonitor(Monitor):
     def message(self, text: str) -> None:
         say(text)
 
+    def note(self, text: str) -> None:
+        say(text)
+
     def warn(self, text: str) -> None:
         say(f"warning: {text}")
 

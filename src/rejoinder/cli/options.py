@@ -119,7 +119,7 @@ EvaluatorOption = Annotated[
     typer.Option("--evaluator", metavar="DIR", help="Evaluator: a folder that 'fit' made."),
 ]
 StrictOption = Annotated[
-    bool, flag("--strict", "Refuse items that are in the evaluator's training data.")
+    bool, flag("--strict", "Refuse contexts that are in the evaluator's training data.")
 ]
 LearnFromOption = Annotated[
     str | None,

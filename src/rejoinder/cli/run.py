@@ -62,6 +62,7 @@ def run(
             dry_run=dry_run,
             on_start=started,
             on_finish=finished,
+            on_wait=say_running,
             show_messages=on_terminal,
         )
     except StepFailed as failure:
@@ -76,6 +77,15 @@ def run(
 
         for table in collected_tables(result.recipe.table.title, result.results):
             show(table)
+
+
+def say_running(step: Step, seconds: float, log: Path) -> None:
+    """Report how long a step has been running, and its last message."""
+    from rejoinder.cli.monitor import duration
+
+    lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
+    last = f" ({lines[-1].strip()})" if lines else ""
+    say(f"{step.name}: still running, {duration(seconds)}{last}")
 
 
 def say_log(failure: StepFailed, *, on_terminal: bool) -> None:

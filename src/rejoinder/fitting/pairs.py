@@ -24,6 +24,7 @@ from rejoinder.files.paths import file_digest, is_file
 from rejoinder.fitting.settings import DataSettings
 from rejoinder.fitting.stages import write_json
 from rejoinder.progress import Progress
+from rejoinder.registry import READERS
 from rejoinder.text.languages import language as known_language
 
 if TYPE_CHECKING:
@@ -168,7 +169,10 @@ def check_inputs(inputs: Sequence[str], exclude: Sequence[str], format: str | No
             problems.append(f"{path}: there is no such file")
     logs = [path for path in inputs if not is_pairs(path)]
     if logs and format is None:
-        problems.append(f"{logs[0]}: not .parquet, so it is a log: give its --format")
+        problems.append(
+            f"{logs[0]}: not .parquet, so it is a log: give its --format, one of"
+            f" {', '.join(READERS.names())} (see 'rejoinder ls')"
+        )
     if len({Path(path).name for path in inputs}) < len(inputs):
         problems.append("two inputs have the same name; give each once, and rename one if needed")
     if not logs and format is not None:

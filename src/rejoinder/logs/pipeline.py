@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 import secrets
 import shutil
 from collections.abc import Iterator, Sequence
@@ -169,7 +170,7 @@ def _run(
         piece_rows=1,
         on_progress=on_progress,
     )
-    _write_rejects(engine, output, settings.strict)
+    _write_rejects(engine, output, settings)
     settings.bot_filters.apply(engine, "cleaned", "filtered")
     settings.threads.pair(engine, "filtered", "threaded")
     _check_roles(engine, output)
@@ -239,8 +240,8 @@ def _hash_ids(engine: Engine, salt: str) -> None:
     engine.create("named", f"SELECT {columns} FROM threaded")
 
 
-def _write_rejects(engine: Engine, output: Path, strict: bool) -> None:
-    """Write bad records to a file; raise DataError if there is no good one, or if ``strict``.
+def _write_rejects(engine: Engine, output: Path, settings: Settings) -> None:
+    """Write bad records to a file; raise DataError if there is no good one, or if strict.
 
     Deleted posts are counted as rejects, but they are not written: the log itself is fine.
     """
@@ -250,7 +251,7 @@ def _write_rejects(engine: Engine, output: Path, strict: bool) -> None:
     """
     path = beside(output, "rejects.jsonl")
     rejected = engine.fetch(query)
-    if rejected.num_rows and strict:
+    if rejected.num_rows and settings.strict:
         first = rejected.slice(0, 1).to_pylist()[0]
         raise DataError(first["reject"], path=first["source"], line=first["line"])
     if rejected.num_rows:
@@ -269,9 +270,12 @@ def _write_rejects(engine: Engine, output: Path, strict: bool) -> None:
         deleted = f" ({count:,} are deleted)" if count else ""
         raise DataError(f"there is no post in it{deleted}; is --format right?", path=source)
     first = rejected.slice(0, 1).to_pylist()[0]
+    right = "is --format right?"
+    if settings.reader.name != "chat" and re.match(r'\s*\{.*"messages"\s*:\s*\[', first["text"]):
+        right = "the records look like --format chat."
     raise DataError(
         f"{first['reject']}; none of the {rejected.num_rows:,} records can be read:"
-        f" is --format right? All reasons are in {path}",
+        f" {right} All reasons are in {path}",
         path=first["source"],
         line=first["line"],
     )

@@ -65,6 +65,8 @@ class Joined:
     """By metric and kind, how well the evaluator's pool covers each item, if the scores say so."""
     signatures: dict[str, str] = field(default_factory=dict)
     """By metric, the signature in the scores file, empty if there is none."""
+    reasons: dict[str, dict[tuple[str, str], str]] = field(default_factory=dict)
+    """By metric, why an item (id, "") or a context of a system (id, system) is unscored."""
 
     @cached_property
     def human(self) -> Floats:
@@ -143,6 +145,7 @@ def join(
     seen: set[tuple[str, str, str, str]] = set()
     signed: dict[str, tuple[str, int]] = {}
     coverage: dict[str, dict[str, Floats]] = {}
+    reasons: dict[str, dict[tuple[str, str], str]] = {}
     for line, score in scores:
         key = score.metric, score.level, score.id, score.system or ""
         value = np.nan if score.value is None else score.value
@@ -174,6 +177,9 @@ def join(
                 line=line,
             )
         seen.add(key)
+        if score.unscored:
+            by_id = reasons.setdefault(score.metric, {})
+            by_id[score.id, score.system or ""] = score.unscored
         order.setdefault(score.metric)
         if score.level == "context":
             context_scores.setdefault(score.metric, {})[score.id, score.system or ""] = value
@@ -193,4 +199,13 @@ def join(
                 path=items_name,
             )
     signatures = {name: signature for name, (signature, _) in signed.items()}
-    return Joined(items, columns, context_scores, system_scores, list(order), coverage, signatures)
+    return Joined(
+        items,
+        columns,
+        context_scores,
+        system_scores,
+        list(order),
+        coverage,
+        signatures,
+        reasons,
+    )

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import DataError, UsageError
-from rejoinder.items import Item
+from rejoinder.items import UNNAMED, Item
 from rejoinder.meta_evaluation.join import Joined, abbreviated
 from rejoinder.meta_evaluation.paired_tests import PairTests, SystemTests
 from rejoinder.meta_evaluation.significance import Finish, holm, letters
@@ -135,6 +135,11 @@ class RankingOptions:
 
     def check(self, systems: Collection[str]) -> None:
         """Raise an error if there is nothing to compare, no such baseline, or too few resamples."""
+        if list(systems) == [UNNAMED]:
+            raise DataError(
+                "the field 'system' is missing in all items; expected the name of the system that"
+                " wrote the reply, two or more of them (see --columns system=COLUMN)"
+            )
         if len(systems) < 2:
             raise DataError(
                 f"found only one system ({', '.join(systems)}); expected replies of two or more"
@@ -354,16 +359,22 @@ def _metric_class(label: str) -> type | None:
 
 def _rank_label(joined: Joined, label: str, options: RankingOptions) -> Ranking:
     better = higher_is_better(label)
+    reasons = joined.reasons.get(label, {})
     if label in joined.item_scores:
-        values = joined.item_scores[label]
         ranking = rank_values(
-            joined.items, values, by=label, higher_is_better=better, options=options
+            joined.items,
+            joined.item_scores[label],
+            by=label,
+            higher_is_better=better,
+            reasons={id: reason for (id, _), reason in reasons.items()},
+            options=options,
         )
     elif label in joined.context_scores and not getattr(_metric_class(label), "pooled", False):
         column = ContextStatistics(averaged, better)
         for (context, system), value in joined.context_scores[label].items():
             row = None if math.isnan(value) else np.array([value, 1.0])
-            column.add(system, context, row, "unscored" if row is None else None)
+            reason = reasons.get((context, system), "no value") if row is None else None
+            column.add(system, context, row, reason)
         systems = list(dict.fromkeys(item.system for item in joined.items))
         ranking = replace(rank(column, systems, options), by=label)
     else:

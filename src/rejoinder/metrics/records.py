@@ -25,7 +25,7 @@ def item_scores(
     for result in results:
         signature = result.metric.signature()
         named = _parts(result) if parts else [None] * len(items)
-        covered = _coverage(result)
+        covered = coverage_records(result)
         values = result.values.tolist()
         label = labels[result.metric]
         columns.append((label, signature, values, result.reasons, named, covered))
@@ -44,7 +44,7 @@ def item_scores(
     ]
 
 
-def _coverage(result: BatchScores) -> list[dict[str, float] | None]:
+def coverage_records(result: BatchScores) -> list[dict[str, float] | None]:
     """Return how well the evaluator's logs cover the context of each item."""
     coverage = result.coverage
     count = len(result.values)

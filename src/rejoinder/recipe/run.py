@@ -24,6 +24,8 @@ from rejoinder.recipe.file import Recipe, Step
 from rejoinder.recipe.state import RunState
 
 PROGRAM = (sys.executable, "-c", "from rejoinder.cli.main import main; main()")
+INTERVAL = 30.0
+"""Seconds between two reports on a step that is running."""
 PATIENCE = 20
 """Seconds that an interrupted step has to clean up."""
 LOCK = ".run.lock"
@@ -51,18 +53,28 @@ class StepFailed(RejoinderError):
         super().__init__(f"step '{step.name}' {message}")
 
 
+Wait = Callable[[Step, float, Path], None]
+"""Called with a step that is running, the seconds since its start, and the file of its messages."""
 Start = Callable[[Step, int], None]
 Finish = Callable[[Outcome, int], None]
 
 
 def run_recipe(
-    recipe: Recipe, work: Path, *, on_start: Start, on_finish: Finish, show_messages: bool = False
+    recipe: Recipe,
+    work: Path,
+    *,
+    on_start: Start,
+    on_finish: Finish,
+    on_wait: Wait = lambda step, seconds, log: None,
+    show_messages: bool = False,
 ) -> list[Outcome]:
     """Run the steps that are not done yet, in the folder ``work``.
 
     The output of a step goes to ``work/logs``; with ``show_messages``, its messages and progress go
-    to our stderr.
+    to our stderr, otherwise ``on_wait`` is called every half minute.
     """
+    if show_messages:
+        on_wait = _ignore
     running = os.environ.get(RUNNING, "").split(os.pathsep)
     if os.path.realpath(recipe.path) in running:
         raise UsageError(f"{recipe.path}: the recipe runs itself, which would never end")
@@ -74,7 +86,7 @@ def run_recipe(
                 outcome = Outcome(step.name, "skipped", 0.0)
             else:
                 on_start(step, number)
-                seconds = _run_step(step, recipe, state, work, show_messages, lock)
+                seconds = _run_step(step, recipe, state, work, show_messages, lock, on_wait)
                 outcome = Outcome(step.name, "done", seconds)
             on_finish(outcome, number)
             outcomes.append(outcome)
@@ -95,7 +107,13 @@ def pending(recipe: Recipe, work: Path) -> list[bool]:
 
 
 def _run_step(
-    step: Step, recipe: Recipe, state: RunState, work: Path, show_messages: bool, lock: IO[bytes]
+    step: Step,
+    recipe: Recipe,
+    state: RunState,
+    work: Path,
+    show_messages: bool,
+    lock: IO[bytes],
+    on_wait: Wait,
 ) -> float:
     log = work / "logs" / f"{step.name}.txt"
     missing = [path for path in step.inputs if not exists(path)]
@@ -115,7 +133,7 @@ def _run_step(
             env=_environment(recipe),
             **_keep_lock(lock),
         )
-        code = _wait(process)
+        code = _wait(process, lambda: on_wait(step, time.monotonic() - started, log))
         if code:
             how = f"was killed by signal {-code}" if code < 0 else f"failed with exit code {code}"
             raise StepFailed(step, how, 128 - code if code < 0 else code, log)
@@ -157,10 +175,18 @@ def _make_folder(folder: Path) -> None:
         raise unwritable(folder, error) from None
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
+def _ignore(step: Step, seconds: float, log: Path) -> None:
+    """Report nothing: the messages of the step are shown."""
+
+
+def _wait(process: subprocess.Popen[bytes], on_wait: Callable[[], None]) -> int:
     """Wait for a process; if this process is stopped, stop it and let it clean up."""
     try:
-        return process.wait()
+        while True:
+            try:
+                return process.wait(INTERVAL)
+            except subprocess.TimeoutExpired:
+                on_wait()
     except BaseException:
         process.terminate()
         try:

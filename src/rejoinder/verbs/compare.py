@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from rejoinder.errors import GateFailed, UsageError
-from rejoinder.files.jsonl import read_scores
 from rejoinder.items import Item
 from rejoinder.meta_evaluation.join import join
 from rejoinder.meta_evaluation.ranking import (
@@ -20,19 +20,31 @@ from rejoinder.meta_evaluation.ranking import (
 )
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.metric_set import make_metrics
-from rejoinder.verbs.arguments import RESAMPLES, SEED, as_metrics, evaluator_folder
+from rejoinder.verbs.arguments import (
+    RESAMPLES,
+    SEED,
+    as_metrics,
+    check_number,
+    check_resampling,
+    evaluator_folder,
+)
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import FrameColumns, Svg, TableResult, records_to_columns, to_plain
 from rejoinder.verbs.safeguards import Safeguards, check_contamination, evaluators_of
+from rejoinder.verbs.scores import (
+    check_order,
+    open_scores,
+    split_scores,
+    warn_of_other_evaluator,
+)
 from rejoinder.verbs.source import open_items
 
 if TYPE_CHECKING:
-    import os
-
     from rejoinder.files.columns import Columns
     from rejoinder.inputs.items import ItemsLike
     from rejoinder.metrics.batch_scores import BatchScores
     from rejoinder.verbs.arguments import EvaluatorLike, Metrics
+    from rejoinder.verbs.scores import ScoresLike
 
 PEOPLE = "people"
 
@@ -162,9 +174,9 @@ class CompareResult(TableResult, Sequence[Ranking]):
 
 def compare(
     items: ItemsLike,
-    metrics: Metrics = (),
+    metrics: Metrics | ScoresLike = (),
     *,
-    scores: str | os.PathLike[str] | None = None,
+    scores: ScoresLike | None = None,
     by: Literal["people"] | None = None,
     baseline: str | None = None,
     margin: float = 0.0,
@@ -179,18 +191,23 @@ def compare(
 ) -> CompareResult:
     """Rank systems with confidence intervals, significance tests and groups of equals.
 
-    They are ranked by ``metrics``, by the metrics of a file of ``scores``, or ``by="people"``: by
-    the mean rating. A metric by which they can't be compared is in ``result.refused``; if that is
-    so for all, it is a DataError. With a ``baseline``, every other system is tested against it:
-    see :meth:`CompareResult.fail_if_worse`.
+    They are ranked by ``metrics``, by ``scores`` (the result of :func:`score`, or a file), which
+    may be given in place of metrics, or ``by="people"``: by the mean rating. A metric by which they
+    can't be compared is in ``result.refused``; if that is so for all, it is a DataError. With a
+    ``baseline``, every other system is tested against it: see :meth:`CompareResult.fail_if_worse`.
     """
+    metrics, scores = split_scores(metrics, scores)
     names = as_metrics(metrics)
     if by not in (None, PEOPLE):
         raise UsageError(f"by={by!r}: expected 'people'")
     if not names and scores is None and by is None:
-        raise UsageError("compare by what? Give metrics, a file of scores, or by='people'")
+        raise UsageError("compare by what? Give metrics, scores, or by='people'")
     if by is not None and (names or scores is not None):
         raise UsageError("by='people' ranks by the ratings of the items: give no metrics or scores")
+    check_resampling(resamples, seed, min_resamples=1)
+    check_number("margin", margin, 0, math.inf, whole=False)
+    if baseline is not None and not isinstance(baseline, str):
+        raise UsageError(f"baseline={baseline!r}: expected the name of a system")
     folder = evaluator_folder(evaluator)
     options: dict[str, Any] = {
         "resamples": resamples,
@@ -209,17 +226,21 @@ def compare(
             yield item
 
     if by is not None or scores is not None:
+        if scores is not None:
+            check_order(items, scores)
         with open_items(items, columns=columns, monitor=monitor) as source:
             replies = list(counted(source.read()))
             if scores is None:
                 rankings, refused = compare_people(replies, **options)
             else:
+                lines = open_scores(scores)
                 joined = join(
                     replies,
-                    read_scores(scores),
+                    lines.lines,
                     items_name=source.name or "items",
-                    scores_name=str(scores),
+                    scores_name=lines.name,
                 )
+                warn_of_other_evaluator(joined.signatures, folder, lines.name, monitor)
                 rankings, refused = compare_scores(joined, metrics=names or None, **options)
     else:
         metric_set = make_metrics(names, language, folder)

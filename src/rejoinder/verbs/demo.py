@@ -18,7 +18,7 @@ from rejoinder.verbs.run import OnFinish, OnStart, run_steps
 
 if TYPE_CHECKING:
     from rejoinder.recipe.file import Recipe
-    from rejoinder.recipe.run import Outcome
+    from rejoinder.recipe.run import Outcome, Wait
 
 METRICS = ("rejoinder", "vbertscore", "vbleu")
 BLEU = "bleu(n=2)"
@@ -75,6 +75,7 @@ def demo(
     seed: int = 0,
     on_start: OnStart = lambda step, number, total: None,
     on_finish: OnFinish = lambda outcome, number, total: None,
+    on_wait: Wait = lambda step, seconds, log: None,
     show_messages: bool = False,
 ) -> DemoResult:
     """Fit an evaluator on real chats and evaluate four bots and people with it.
@@ -85,7 +86,9 @@ def demo(
         output, pairs=pairs, contexts=contexts, logs=logs, format=format, seed=seed
     )
     folder = Path(output)
-    outcomes = run_steps(recipe, folder, on_start, on_finish, show_messages=show_messages)
+    outcomes = run_steps(
+        recipe, folder, on_start, on_finish, on_wait=on_wait, show_messages=show_messages
+    )
     compared = _read(folder / "compare.json") + _read(folder / "compare-bleu.json")
     people = folder / "people-meta.json"
     return DemoResult(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -34,14 +35,20 @@ class Evaluator(Result):
     Its pool and its networks are loaded when they are first needed, and stay in memory.
     """
 
-    def __init__(self, folder: EvaluatorFolder) -> None:
+    def __init__(self, folder: EvaluatorFolder | str | os.PathLike[str]) -> None:
+        if not isinstance(folder, EvaluatorFolder):
+            if not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder):
+                raise UsageError(f"Evaluator({folder!r}): expected the folder of an evaluator")
+            folder = open_evaluator(os.fspath(folder))
         self._folder = folder
         self._metrics: dict[tuple[tuple[Any, ...], str | None], MetricSet] = {}
+        self.replaced: str | None = None
+        """Name and digest of the evaluator that :func:`fit` replaced by this one."""
 
     @classmethod
     def load(cls, folder: str | Path) -> Evaluator:
         """Open the folder that :func:`rejoinder.fit` or 'rejoinder fit' wrote."""
-        return cls(open_evaluator(folder))
+        return cls(folder)
 
     @property
     def path(self) -> Path:
@@ -55,7 +62,7 @@ class Evaluator(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the manifest, as ``rejoinder fit --json`` prints it."""
         plain: dict[str, Any] = to_plain(self.manifest)
-        return plain
+        return plain if self.replaced is None else plain | {"replaced": self.replaced}
 
     def __str__(self) -> str:
         return str(self._folder)

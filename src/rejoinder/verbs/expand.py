@@ -98,7 +98,7 @@ def expand(
     # an index has its own retriever
     has_retriever = by is None and paths.is_folder(searched)
     report = run(
-        ItemFile(source, columns, monitor.message),
+        ItemFile(source, columns, monitor.note),
         searched,
         target,
         None if has_retriever else make_retriever(by or DEFAULT_RETRIEVER, language),

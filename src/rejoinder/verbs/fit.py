@@ -54,7 +54,8 @@ def fit(
     ``preset`` is tiny, small, medium, paper or a TOML file; ``overrides`` change its settings, as
     in ``{"data.max_pairs": 20_000}``. Pairs whose utterance is in the test set ``exclude`` are left
     out. ``learn_from`` says whose turns are replies to learn from in formats with roles: user,
-    assistant or all. An interrupted run continues where it stopped.
+    assistant or all. An evaluator in ``output`` is replaced, with a note. An interrupted run
+    continues where it stopped.
     """
     # wrong arguments are reported before torch is loaded, which takes seconds
     from rejoinder.fitting.settings import read_settings
@@ -71,6 +72,7 @@ def fit(
     from rejoinder.fitting.fit import FitProgress
     from rejoinder.fitting.fit import fit as run
 
+    replaced = _existing(target)
     fitted = run(
         inputs,
         target,
@@ -84,7 +86,22 @@ def fit(
     if fitted is None:
         raise NotMainProcess("to fit with several processes, use 'torchrun … rejoinder fit'")
     shutil.rmtree(work, ignore_errors=True)
-    return Evaluator.load(target)
+    evaluator = Evaluator.load(target)
+    if replaced is not None:
+        evaluator.replaced = replaced
+        monitor.note(f"replaced the evaluator {replaced}")
+    return evaluator
+
+
+def _existing(folder: Path) -> str | None:
+    """Return name and digest of the evaluator in a folder; None if there is none."""
+    from rejoinder.evaluator.manifest import read_manifest
+
+    try:
+        _, digest = read_manifest(folder)
+    except DataError:
+        return None
+    return f"{folder.name}@{digest}"
 
 
 def _check(inputs: Sequence[str], exclude: Sequence[str], format: str | None) -> None:

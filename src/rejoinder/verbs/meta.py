@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from rejoinder.errors import UsageError
-from rejoinder.files.jsonl import read_scores
 from rejoinder.items import Item, Score
 from rejoinder.meta_evaluation.annotators import (
     DISTRACTOR,
@@ -40,17 +38,26 @@ from rejoinder.verbs.arguments import (
     SEED,
     as_metrics,
     as_names,
+    check_resampling,
     evaluator_folder,
 )
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import FrameColumns, Svg, TableResult, records_to_columns, to_plain
 from rejoinder.verbs.safeguards import Safeguards, check_contamination, check_strict
+from rejoinder.verbs.scores import (
+    ScoreSource,
+    check_order,
+    open_scores,
+    split_scores,
+    warn_of_other_evaluator,
+)
 from rejoinder.verbs.source import open_items
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
     from rejoinder.inputs.items import ItemsLike
     from rejoinder.verbs.arguments import EvaluatorLike, Metrics
+    from rejoinder.verbs.scores import ScoresLike
 
 
 Level = Literal["item", "context", "system"]
@@ -138,9 +145,9 @@ class MetaResult(TableResult, MetaEvaluation):
 
 def meta(
     items: ItemsLike,
-    metrics: Metrics = (),
+    metrics: Metrics | ScoresLike = (),
     *,
-    scores: str | os.PathLike[str] | None = None,
+    scores: ScoresLike | None = None,
     level: Level = "item",
     statistic: Statistic = "spearman",
     human_system: str = HUMAN,
@@ -164,15 +171,16 @@ def meta(
 ) -> MetaResult:
     """Correlate metrics with the ratings of the items.
 
-    Give ``metrics``, which are scored first, or a file of ``scores``. ``level`` says what is
-    correlated: replies, the sets of replies to one context, or systems. ``statistic`` is used for
-    the tests whether one metric agrees better than another. With ``correct``, no ratings are read:
-    replies of these systems are correct, all others incorrect. ``curve`` adds the correlation over
-    the number of references, with ``draws`` random draws a point. Annotators who hardly agree with
-    the others (``min_kappa``) or prefer planted distractors (``max_distractor``) are listed, and
-    left out with ``drop_unreliable``. ``problems`` of the caller are reported with those
-    that are detected here.
+    Give ``metrics``, which are scored first, or ``scores`` (the result of :func:`score`, or a
+    file), which may be given in place of metrics. ``level`` says what is correlated: replies, the
+    sets of replies to one context, or systems. ``statistic`` is used for the tests whether one
+    metric agrees better than another. With ``correct``, no ratings are read: replies of these
+    systems are correct, all others incorrect. ``curve`` adds the correlation over the number of
+    references, with ``draws`` random draws a point. Annotators who hardly agree with the others
+    (``min_kappa``) or prefer planted distractors (``max_distractor``) are listed, and left out with
+    ``drop_unreliable``. ``problems`` of the caller are reported with those that are detected here.
     """
+    metrics, scores = split_scores(metrics, scores)
     names, correct_systems = as_metrics(metrics), as_names(correct)
     all_problems = [
         *problems,
@@ -180,26 +188,30 @@ def meta(
         *limit_problems(min_kappa, max_distractor),
     ]
     if bool(names) == (scores is not None):
-        all_problems.append("give either metrics or a file of scores")
+        all_problems.append("give either metrics or scores")
     if all_problems:
         raise UsageError(*all_problems)
+    check_resampling(resamples, seed)
     folder = evaluator_folder(evaluator)
     check_strict(strict, folder is not None)
+    if scores is not None:
+        check_order(items, scores)
     with open_items(items, columns=columns, monitor=monitor) as source:
         replies = list(source.read())
         if correct_systems:
             replies = label_by_system(replies, correct_systems)
-        lines = (
-            enumerate(_scored(replies, names, language, folder, any_language, monitor), 1)
-            if scores is None
-            else read_scores(scores)
-        )
+        if scores is None:
+            scored = _scored(replies, names, language, folder, any_language, monitor)
+            lines = ScoreSource(enumerate(scored, 1), "scores")
+        else:
+            lines = open_scores(scores)
         joined = join(
             replies,
-            lines,
+            lines.lines,
             items_name=source.name or "items",
-            scores_name="scores" if scores is None else os.fspath(scores),
+            scores_name=lines.name,
         )
+        warn_of_other_evaluator(joined.signatures, folder, lines.name, monitor)
         # without the correct replies, all labels would be the same
         human = None if correct_systems else human_system
         settings = MetaSettings(resamples, seed, statistic, human)

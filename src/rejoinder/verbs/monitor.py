@@ -6,11 +6,15 @@ warnings and ignores progress, that of the command line draws bars and writes to
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import os
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
+import rejoinder
 from rejoinder.progress import Progress
 
 if TYPE_CHECKING:
@@ -25,11 +29,15 @@ class Monitor:
     """Turn warnings into Python warnings and ignore everything else."""
 
     def message(self, text: str) -> None:
-        """Receive a fact about the inputs, such as which columns were recognised."""
+        """Receive a fact that needs no attention, such as that no context was seen before."""
+
+    def note(self, text: str) -> None:
+        """Receive what was guessed, ignored or replaced, such as which columns were recognised."""
+        self.warn(text)
 
     def warn(self, text: str) -> None:
         """Receive a warning."""
-        warnings.warn(text, RejoinderWarning, stacklevel=2)
+        warnings.warn(text, RejoinderWarning, stacklevel=_stacklevel())
 
     def stream(
         self, what: str, fraction: Callable[[], float | None]
@@ -48,6 +56,17 @@ class Monitor:
     def training(self, what: str) -> AbstractContextManager[Callable[[TrainingProgress], None]]:
         """Follow the training of a network."""
         return nullcontext(lambda progress: None)
+
+
+def _stacklevel() -> int:
+    """Return the ``stacklevel`` with which a warning of :meth:`Monitor.warn` shows the caller's
+    line: the first one that is not in this package."""
+    inside = (os.path.dirname(rejoinder.__file__) + os.sep, contextlib.__file__)
+    level, frame = 1, inspect.currentframe()
+    frame = None if frame is None else frame.f_back
+    while frame is not None and frame.f_code.co_filename.startswith(inside):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 SILENT = Monitor()

@@ -363,7 +363,7 @@ def _stdin_twice(paths: Sequence[AnyPath]) -> list[str]:
 
 
 def _read_candidates(path: AnyPath, columns: Columns | None, monitor: Monitor) -> list[Item]:
-    items = list(read_items(os.fspath(path), columns, monitor.message))
+    items = list(read_items(os.fspath(path), columns, monitor.note))
     if len({item.group for item in items}) == len(items):
         raise DataError(
             "no two candidates reply to the same context, so there is nothing to compare;"

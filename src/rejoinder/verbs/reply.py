@@ -95,7 +95,7 @@ def reply(
         problems.append("--as-references reads the items twice: give a file, not a pipe")
     made = _make_systems(as_names(systems), seed, pool_path, problems)
     check_output(output, [path, pool_path])
-    source = ItemFile(path, columns, monitor.message, needed=("context",))
+    source = ItemFile(path, columns, monitor.note, needed=("context",))
     distinct = read_contexts(source)
     answers: dict[str, list[Replies]] = {}
     items: list[Item] = []

@@ -12,8 +12,7 @@ import msgspec
 
 from rejoinder.errors import DataError
 from rejoinder.files.checked import read_json
-from rejoinder.files.item_file import ItemFile, read_items
-from rejoinder.files.jsonl import JsonLines, read_scores
+from rejoinder.files.jsonl import JsonLines
 from rejoinder.files.output import open_output
 from rejoinder.files.paths import check_output, file_digest
 from rejoinder.items import Item
@@ -25,12 +24,15 @@ from rejoinder.verbs.arguments import MAX_REPORT_ITEMS, RESAMPLES, SEED, evaluat
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import Result
 from rejoinder.verbs.safeguards import check_contamination
-from rejoinder.verbs.source import naming
+from rejoinder.verbs.scores import check_order, open_scores, warn_of_other_evaluator
+from rejoinder.verbs.source import naming, open_items, path_of
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
+    from rejoinder.inputs.items import ItemsLike
     from rejoinder.reporting.page.analysis import EvaluatorInfo
     from rejoinder.verbs.arguments import EvaluatorLike
+    from rejoinder.verbs.scores import ScoresLike
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,8 @@ class ReportResult(Result):
 
 
 def report(
-    items: str | os.PathLike[str],
-    scores: str | os.PathLike[str],
+    items: ItemsLike,
+    scores: ScoresLike,
     *,
     output: str | os.PathLike[str] | None = None,
     evaluator: EvaluatorLike | None = None,
@@ -68,7 +70,8 @@ def report(
 ) -> ReportResult:
     """Make an HTML page: which system is better, how sure that is, and why.
 
-    It has the ranking, agreement with people (where items have ratings), plots, and a table of
+    ``items`` may be a file, a frame or a list; ``scores`` a file or the result of :func:`score`. It
+    has the ranking, agreement with people (where items have ratings), plots, and a table of
     ``max_items`` items to browse. ``metric`` ranks the systems; with an ``evaluator``, contexts of
     its training data are counted; ``curve`` is what 'meta --curve --json' printed.
     """
@@ -77,11 +80,13 @@ def report(
     from rejoinder.reporting.page.render import render
     from rejoinder.reporting.page.report_data import load_report_data
 
-    items_path, scores_path = os.fspath(items), os.fspath(scores)
+    items_path, scored = path_of(items), open_scores(scores)
+    items_name = items_path or "the items"
+    check_order(items, scores)
     curve_path = None if curve is None else os.fspath(curve)
     folder = evaluator_folder(evaluator)
     target = None if output is None else Path(output)
-    files = [name for name in (items_path, scores_path, curve_path) if name is not None]
+    files = [name for name in (items_path, scored.path, curve_path) if name is not None]
     check_output(target, [*files, folder])
     if language is not None:
         find_language(language)  # a wrong one is reported before any work
@@ -100,14 +105,16 @@ def report(
     with monitor.steps() as step:
         step("reading")
         curves = {} if curve_path is None else _curves(curve_path)
-        replies = list(read_items(ItemFile(items_path, columns, monitor.message)))
+        with open_items(items, columns=columns, monitor=monitor) as source:
+            replies = list(source.read())
         data = load_report_data(
             replies,
-            read_scores(scores_path),
+            scored.lines,
             metric=metric,
-            items_name=items_path,
-            scores_name=scores_path,
+            items_name=items_name,
+            scores_name=scored.name,
         )
+        warn_of_other_evaluator(data.joined.signatures, folder, scored.name, monitor)
         info = None if folder is None else _evaluator_info(folder, replies, monitor)
         code = language or (info.language if info else None) or "en"
         tokenizer = TOKENIZERS.make(find_language(code).tokenizer)
@@ -115,11 +122,11 @@ def report(
         many = f"{len(systems):,} systems" if len(systems) > 1 else systems[0]
         provenance = Provenance(
             title or f"Replies of {many}",
-            _command([items_path, scores_path], options),
+            _command([items_path or "ITEMS", scored.path or "SCORES"], options),
             [(name, _digest(name)) for name in files],
         )
         settings = MetaSettings(resamples, seed)
-        with naming(items_path):
+        with naming(items_name):
             analysis = analyse(data, settings, evaluator=info, curves=curves, step=step)
         step("writing the page")
         page = render(analysis, provenance, tokenizer, max_items=max_items)

@@ -13,12 +13,16 @@ import msgspec
 from rejoinder.files.output import open_output
 from rejoinder.recipe.file import Recipe, Step, Table, read_recipe
 from rejoinder.recipe.results import collect
-from rejoinder.recipe.run import Outcome, pending, run_recipe
+from rejoinder.recipe.run import Outcome, Wait, pending, run_recipe
 from rejoinder.verbs.results import Result
 
 OnStart = Callable[[Step, int, int], None]
 OnFinish = Callable[[Outcome, int, int], None]
 """Called with a step, or what became of it, its number, and the number of steps."""
+
+
+def _nothing(step: Step, seconds: float, log: Path) -> None:
+    """Report nothing about a step that is running."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ def run(
     dry_run: bool = False,
     on_start: OnStart = lambda step, number, total: None,
     on_finish: OnFinish = lambda outcome, number, total: None,
+    on_wait: Wait = _nothing,
     show_messages: bool = False,
 ) -> RunResult | PlanResult:
     """Run the steps of a recipe and collect its table.
@@ -85,7 +90,9 @@ def run(
     parsed = read_recipe(path, folder, dict(variables or {}))
     if dry_run:
         return PlanResult(parsed, folder, pending(parsed, folder))
-    outcomes = run_steps(parsed, folder, on_start, on_finish, show_messages=show_messages)
+    outcomes = run_steps(
+        parsed, folder, on_start, on_finish, on_wait=on_wait, show_messages=show_messages
+    )
     results = None if parsed.table is None else _write_table(parsed.table)
     return RunResult(parsed, folder, outcomes, results)
 
@@ -96,6 +103,7 @@ def run_steps(
     on_start: OnStart,
     on_finish: OnFinish,
     *,
+    on_wait: Wait = _nothing,
     show_messages: bool,
 ) -> list[Outcome]:
     """Run the steps of a recipe that are not done yet."""
@@ -105,6 +113,7 @@ def run_steps(
         work,
         on_start=lambda step, number: on_start(step, number, total),
         on_finish=lambda outcome, number: on_finish(outcome, number, total),
+        on_wait=on_wait,
         show_messages=show_messages,
     )
 

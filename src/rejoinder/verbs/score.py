@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -15,14 +17,22 @@ from rejoinder.errors import DataError, GateFailed, UsageError
 from rejoinder.files.jsonl import write_jsonl
 from rejoinder.files.output import open_output
 from rejoinder.files.paths import check_output
-from rejoinder.items import UNNAMED, Item, Reference, item_from
+from rejoinder.items import UNNAMED, Item, Reference, Score, item_from
 from rejoinder.metrics.batch import Floats
 from rejoinder.metrics.evaluate import SystemScore, evaluate, score_sets
 from rejoinder.metrics.metric import ItemMetric, Metric
 from rejoinder.metrics.metric_set import MetricSet, make_metrics
-from rejoinder.metrics.records import item_scores, set_scores
+from rejoinder.metrics.records import coverage_records, item_scores, set_scores
 from rejoinder.metrics.summary import Estimate, Summarizer, Summary
-from rejoinder.verbs.arguments import RESAMPLES, SEED, as_metrics, evaluator_folder
+from rejoinder.spec import did_you_mean
+from rejoinder.verbs.arguments import (
+    RESAMPLES,
+    SEED,
+    as_metrics,
+    check_number,
+    check_resampling,
+    evaluator_folder,
+)
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import FrameColumns, TableResult, to_plain
 from rejoinder.verbs.safeguards import Safeguards, check_contamination, evaluators_of
@@ -33,6 +43,10 @@ if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
     from rejoinder.inputs.items import ItemsLike
     from rejoinder.verbs.arguments import EvaluatorLike, Metrics
+
+
+_TABLE = re.compile(r"\.(csv|tsv|tab|parquet|pq|xlsx|xls|ods)(\.gz|\.zst)?$", re.IGNORECASE)
+"""Endings of tables, which no verb writes."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +88,10 @@ class ScoreResult(TableResult, Mapping[str, MetricScores]):
         notes: Sequence[str] = (),
         safeguards: Safeguards | None = None,
         frame_kind: str | None = None,
+        coverage: Mapping[str, Sequence[dict[str, float] | None]] | None = None,
     ) -> None:
         self._scores, self.metrics = scores, metrics
+        self._coverage = coverage or {}
         self.summaries, self.sets = list(summaries), list(sets)
         self.ids, self.systems = list(ids), list(systems)
         self.blank_replies = dict(blank_replies or {})
@@ -87,6 +103,8 @@ class ScoreResult(TableResult, Mapping[str, MetricScores]):
 
     def __getitem__(self, metric: str | Metric) -> MetricScores:
         key = metric if isinstance(metric, str) else self.metrics.labels[metric]
+        if key not in self._scores:
+            raise KeyError(f"there are no scores of '{key}': {did_you_mean(key, self._scores)}")
         return self._scores[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -119,6 +137,30 @@ class ScoreResult(TableResult, Mapping[str, MetricScores]):
         }
         named = [None if system == UNNAMED else system for system in self.systems]
         return {"id": list(self.ids), "system": named, **scores}
+
+    def records(self) -> list[Score]:
+        """Return the scores as in a scores file: item by item, then those of sets of replies."""
+        if self._scores and not self.ids:
+            raise UsageError(
+                "the scores went to a file only: give its name, or use score(…, keep=True)"
+            )
+        columns = [
+            (label, each, each.signature, each.values.tolist(), self._coverage.get(label))
+            for label, each in self.items()
+        ]
+        per_item = [
+            Score(
+                id=id,
+                metric=label,
+                value=None if id in each.unscored else values[number],
+                signature=signature,
+                unscored=each.unscored.get(id),
+                coverage=None if coverage is None else coverage[number],
+            )
+            for number, id in enumerate(self.ids)
+            for label, each, signature, values, coverage in columns
+        ]
+        return per_item + set_scores(self.metrics.labels, self.sets)
 
     def to_dict(self) -> dict[str, Any]:
         labels = self.metrics.labels
@@ -156,6 +198,10 @@ class ScoreResult(TableResult, Mapping[str, MetricScores]):
 
         Where lower scores are better (``self-bleu``), a value above the limit is worse.
         """
+        if not isinstance(limits, Mapping):
+            raise UsageError(f"fail_under({limits!r}): expected limits, as in {{'bleu': 0.2}}")
+        for name, given in limits.items():
+            check_number(f"fail_under: {name}", given, -math.inf, math.inf, whole=False)
         labels = self.metrics.labels
         if unknown := [name for name in limits if name not in labels.values()]:
             raise UsageError(*(f"there are no scores of {name}" for name in unknown))
@@ -212,9 +258,15 @@ def score(
     otherwise counted in ``result.safeguards.contamination``. Texts in a language that an encoder or
     the evaluator does not know are refused, unless ``any_language``.
     """
+    check_resampling(0 if resamples is None else resamples, seed)
     folder = evaluator_folder(evaluator)
     to_score = chosen_items(items, replies, references, contexts)
     check_output(output, [path_of(to_score), folder])
+    if output is not None and (ending := _TABLE.search(os.fspath(output))):
+        raise UsageError(
+            f"{os.fspath(output)}: scores are JSON lines: replace {ending[0]} by .jsonl"
+            " (in Python, score(…).frame() gives a table)"
+        )
     metric_set = make_metrics(as_metrics(metrics), language, folder)
     if not metric_set.labels:
         raise UsageError("which metrics? Give metrics=['bleu(n=2)']")
@@ -262,6 +314,7 @@ def run_metrics(
     summarizer = Summarizer(metric_set.item_metrics, resamples=resamples, seed=seed)
     values: list[list[Floats]] = [[] for _ in metric_set.item_metrics]
     unscored: list[dict[str, str]] = [{} for _ in metric_set.item_metrics]
+    coverage: dict[str, list[dict[str, float] | None]] = {}
     ids: list[str] = []
     systems: list[str] = []
     for_sets: list[Item] = []
@@ -295,6 +348,9 @@ def run_metrics(
                 systems += [item.system for item in batch]
                 for which, result in enumerate(results):
                     values[which].append(result.values)
+                    if result.coverage is not None:
+                        label = metric_set.labels[result.metric]
+                        coverage.setdefault(label, []).extend(coverage_records(result))
                     for item, reason in zip(batch, result.reasons, strict=True):
                         if reason is not None:
                             unscored[which][item.id] = str(reason)
@@ -328,6 +384,7 @@ def run_metrics(
         notes=[*metric_set.notes(), *summarizer.notes()],
         safeguards=safeguards,
         frame_kind=frame_kind,
+        coverage=coverage,
     )
 
 

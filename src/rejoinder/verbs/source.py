@@ -44,14 +44,14 @@ def open_items(
 ) -> Iterator[ItemSource]:
     """Open a file, a frame or a list of items; errors in the data name the file."""
     if not isinstance(items, (str, os.PathLike)):
-        read, kind = as_items(items, columns, monitor.message)
+        read, kind = as_items(items, columns, monitor.note)
         if twice:
             item_list = list(read)
             yield ItemSource(lambda: iter(item_list), frame_kind=kind)
         else:
             yield ItemSource(lambda: read, frame_kind=kind)
         return
-    source = ItemFile(os.fspath(items), columns, monitor.message)
+    source = ItemFile(os.fspath(items), columns, monitor.note)
     with ExitStack() as stack:
         if twice:
             stack.enter_context(_seekable(source))

@@ -206,7 +206,7 @@ def calibration(
     metric = make_metric(Spec("bertscore", (("model", model), ("layer", layer))))
     assert isinstance(metric, BertScore)
     check_output(output, [texts])
-    source = ItemFile(os.fspath(texts), columns, monitor.message)
+    source = ItemFile(os.fspath(texts), columns, monitor.note)
     with naming(source.name):
         with monitor.stream("counting tokens", lambda: source.fraction) as advance:
             read = read_corpus(

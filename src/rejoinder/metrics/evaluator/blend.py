@@ -108,7 +108,9 @@ class Blend(WholeItemMetric, EvaluatorMetric):
 
     def missing_requirement(self) -> str | None:
         if self.norm == "fixed" and self.evaluator is None:
-            return f"with norm=fixed {NEEDS_EVALUATOR}; norm=set blends any two metrics"
+            if any(metric.missing_requirement() for metric in self.components.values()):
+                return NEEDS_EVALUATOR
+            return f"with norm=fixed {NEEDS_EVALUATOR}; norm=set needs none"
         for metric in self.components.values():
             if (missing := metric.missing_requirement()) is not None:
                 return f"{metric}: {missing}"

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rejoinder.metrics.scoring_context import ScoringContext
 
 NEEDS_EVALUATOR = (
-    "needs an evaluator: make one from your logs with 'rejoinder fit LOGS -o evaluator/'"
-    " and add --evaluator evaluator/"
+    "needs an evaluator: make one from your logs with 'rejoinder fit LOGS --format FORMAT"
+    " -o evaluator/', then add --evaluator evaluator/"
 )
 MAX_K = 1000
 TOLERANCE = 1e-4

@@ -190,13 +190,18 @@ def make_frame(columns: Mapping[str, Sequence[Any]], kind: str | None) -> Any:
     import narwhals as nw
 
     kinds = {each.value for each in nw.Implementation} | {DATASETS}
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise UsageError(f"to={kind!r} is not one of {', '.join(KINDS)}")
     try:
         if kind == DATASETS:
             return import_module(DATASETS).Dataset.from_dict(dict(columns))
         backend: Any = kind
         return nw.from_dict(dict(columns), backend=backend).to_native()
+    except ValueError:
+        if kind in KINDS:
+            raise
+        # a library whose frames can be read, but not made
+        raise UsageError(f"to={kind!r} is not one of {', '.join(KINDS)}") from None
     except ModuleNotFoundError as error:
         raise MissingExtra(
             f"a frame of {kind} needs {error.name}: pip install {error.name}"

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rejoinder.errors import UsageError
 from rejoinder.items import Item
 from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.metrics.batch_scores import BatchScores, score_references
@@ -34,7 +35,15 @@ from rejoinder.metrics.third_party import (
 )
 from rejoinder.metrics.tokenized import Tokenized
 from rejoinder.registry import METRICS
-from rejoinder.spec import Spec, build, explicit_parameters, parameters, parse, spec_of
+from rejoinder.spec import (
+    Spec,
+    build,
+    check_types,
+    explicit_parameters,
+    parameters,
+    parse,
+    spec_of,
+)
 from rejoinder.text.languages import Language
 from rejoinder.text.languages import language as language_defaults
 from rejoinder.version import __version__
@@ -78,6 +87,7 @@ class Metric(ABC):
             )
 
     def __post_init__(self) -> None:
+        check_types(self, self.name)
         for key in self.nested:
             if (value := getattr(self, key)) is not None:
                 object.__setattr__(self, key, _nested_metric(key, value))
@@ -325,11 +335,11 @@ def nested_signature(metric: Metric) -> str:
 
 
 def make_metric(
-    spec: str | Spec | Metric,
+    spec: str | Spec | Metric | type[Metric],
     language: str | Language | None = None,
     evaluator: str | PathLike[str] | Evaluator | None = None,
 ) -> Metric:
-    """Build a metric: from its spec, or from a metric object such as ``Bleu(n=2)``.
+    """Build a metric: from its spec, a metric object such as ``Bleu(n=2)``, or its class.
 
     ``language`` decides the tokenizer and the stemmer, ``evaluator`` (a folder, or an opened
     evaluator) is used by metrics that need one; both apply to nested metrics, and only where the
@@ -340,6 +350,10 @@ def make_metric(
     """
     if isinstance(language, str):
         language = language_defaults(language)
+    if isinstance(spec, type) and issubclass(spec, Metric):
+        spec = spec()
+    if not isinstance(spec, str | Spec | Metric):
+        raise UsageError(f"expected a metric, such as 'bleu(n=2)' or Bleu(n=2), got {spec!r}")
     if isinstance(spec, Metric):
         if language is None and evaluator is None:
             return spec

@@ -16,8 +16,8 @@ from rejoinder.text.languages import language as language_defaults
 if TYPE_CHECKING:
     from rejoinder.evaluator.evaluator import Evaluator
 
-MetricSpec = str | Spec | Metric
-"""A metric as users give it: ``"bleu(n=2)"`` or ``Bleu(n=2)``."""
+MetricSpec = str | Spec | Metric | type[Metric]
+"""A metric as users give it: ``"bleu(n=2)"``, ``Bleu(n=2)`` or ``Bleu``."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def make_metrics(
     spec names no other; its language is the default of ``language``. Unless ``ready`` is False,
     UsageError is raised if a metric lacks what it needs to score, such as an evaluator.
     """
-    spec_list = [specs] if isinstance(specs, str | Spec | Metric) else list(specs)
+    spec_list = [specs] if isinstance(specs, str | Spec | Metric | type) else list(specs)
     labels: dict[Metric, str] = {}
     problems: list[str] = []
     missing: list[RejoinderError] = []
@@ -128,7 +128,7 @@ def _with_language(spec: Spec, plain: Metric, metric: Metric) -> Spec:
     return Spec(spec.name, tuple(shown.items()))
 
 
-def _as_spec(value: MetricSpec) -> Spec:
+def _as_spec(value: str | Spec | Metric) -> Spec:
     if isinstance(value, str):
         return Spec(value)
     return value.spec() if isinstance(value, Metric) else value

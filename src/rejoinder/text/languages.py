@@ -33,6 +33,8 @@ def language(code: str) -> Language:
     >>> language("pt-BR").stemmer
     'portuguese'
     """
+    if not isinstance(code, str):
+        raise UsageError(f"unknown language {code!r}: {_advice('')}")
     tag = _TAG.fullmatch(code.lower())
     if tag is None or tag["language"] not in _NAMES:
         raise UsageError(f"unknown language '{code}': {_advice(code.lower())}")

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from rejoinder.errors import UsageError
 
 if TYPE_CHECKING:
     from rejoinder.metrics.metric import Metric
     from rejoinder.verbs.evaluator import Evaluator
 
-    Metrics: TypeAlias = str | Metric | Sequence[str | Metric]
+    Metrics: TypeAlias = str | Metric | type[Metric] | Sequence[str | Metric | type[Metric]]
     EvaluatorLike: TypeAlias = str | os.PathLike[str] | Evaluator
 
 RESAMPLES = 1000
+MAX_RESAMPLES = 1_000_000
 SEED = 12345
+MAX_SEED = 2**63 - 1
 MIN_KAPPA = 0.2
 """Annotators below it are unreliable (Gupta et al. 2019)."""
 MAX_DISTRACTOR = 0.25
@@ -36,7 +42,7 @@ def as_paths(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -
 
 def as_metrics(metrics: Metrics) -> list[Any]:
     """Return one metric, or several, as a list."""
-    if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+    if isinstance(metrics, str | bytes) or not isinstance(metrics, Iterable):
         return [metrics]
     return list(metrics)
 
@@ -45,6 +51,32 @@ def evaluator_folder(evaluator: EvaluatorLike | None) -> str | None:
     """Return the folder of an evaluator."""
     if evaluator is None:
         return None
-    if isinstance(evaluator, (str, os.PathLike)):
-        return os.fspath(evaluator)
-    return str(evaluator.path)
+    path = evaluator if isinstance(evaluator, (str, os.PathLike)) else _path_of(evaluator)
+    if not path or not isinstance(path, (str, os.PathLike)):
+        raise UsageError(f"evaluator={evaluator!r}: expected an evaluator, or its folder")
+    return os.fspath(path)
+
+
+def _path_of(evaluator: Any) -> Any:
+    return getattr(evaluator, "path", None)
+
+
+def check_number(name: str, value: Any, low: float, high: float, *, whole: bool = True) -> None:
+    """Raise UsageError unless an argument is a number within its limits."""
+    if not _is_number(value, whole) or not low <= value <= high:
+        expected = "a whole number" if whole else "a number"
+        limits = f" of at least {low:g}" if high == math.inf else f" from {low:g} to {high:g}"
+        raise UsageError(
+            f"{name}={value!r}: expected {expected}{'' if low == -math.inf else limits}"
+        )
+
+
+def _is_number(value: Any, whole: bool) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Integral if whole else Real)
+
+
+def check_resampling(resamples: int, seed: int, *, min_resamples: int = 0) -> None:
+    """Raise UsageError unless the number of resamples and the random seed can be used."""
+    check_number("resamples", resamples, min_resamples, MAX_RESAMPLES)
+    if not _is_number(seed, whole=True) or not 0 <= seed <= MAX_SEED:
+        raise UsageError(f"seed={seed!r}: expected a whole number from 0 to 2^63 - 1")

@@ -200,8 +200,8 @@ class ScoreResult(TableResult, Mapping[str, MetricScores]):
         """
         if not isinstance(limits, Mapping):
             raise UsageError(f"fail_under({limits!r}): expected limits, as in {{'bleu': 0.2}}")
-        for name, given in limits.items():
-            check_number(f"fail_under: {name}", given, -math.inf, math.inf, whole=False)
+        for name, threshold in limits.items():
+            check_number(f"fail_under: {name}", threshold, -math.inf, math.inf, whole=False)
         labels = self.metrics.labels
         if unknown := [name for name in limits if name not in labels.values()]:
             raise UsageError(*(f"there are no scores of {name}" for name in unknown))

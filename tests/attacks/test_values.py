@@ -190,3 +190,29 @@ def test_a_recipe_that_runs_itself_through_another(
             f' "{tmp_path}/work-{other}"]\noutputs = ["{tmp_path}/never"]\n'
         )
     refused(["run", str(tmp_path / "a.toml"), "--work", str(tmp_path / "work-a")], capsys)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            f"score @items -m {metric}"
+            for metric in (
+                "sentence-cosine(model=~~)",
+                "bertscore(model=~~)",
+                "embedding-average(vectors=~~)",
+                "bleu(tok=sentencepiece(model=~~))",
+            )
+        ),
+        "index @pairs --by vectors(vectors=~~)",
+        "train dapt @pairs --model ~~",
+    ],
+)
+def test_homes_of_unknown_users(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [
+        str(inputs()[word[1:]]) if word.startswith("@") else word for word in command.split()
+    ]
+    message = refused([*arguments, "-o", str(tmp_path / "out")], capsys)
+    assert "~~" in message

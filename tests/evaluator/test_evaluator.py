@@ -100,6 +100,7 @@ def test_digests_of_large_parts_are_not_checked(
             {"retrieval": {"by": "bm25", "k": 10**12}},
             "retrieval.k is 1,000,000,000,000; expected 1 to",
         ),
+        ({"ranges": {"foo(": [0, 1]}}, r"manifest\.json: ranges: .*make it again"),
         ({"parts": {"../secret": {"size": 1, "sha256": ""}}}, "outside of the folder"),
     ],
 )

@@ -14,6 +14,7 @@ from rejoinder.files.output import (
     only_run,
     open_output,
     replace_folder,
+    take_lock,
     unwritable,
     whole_folder,
 )
@@ -31,6 +32,26 @@ def test_a_folder_appears_whole(tmp_path: Path) -> None:
             assert filling.name.startswith(".out.")
         assert (target / "part").read_text() == content
         assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are not looked up there")
+def test_the_unfinished_file_of_a_killed_run_is_removed(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys; from rejoinder.files.output import open_output\n"
+        "with open_output(sys.argv[1]): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    target = tmp_path / "o.jsonl"
+    subprocess.run([sys.executable, "-c", code, str(target)], check=False)
+    (killed,) = names(tmp_path)
+    assert killed.endswith(".part")
+    kept = [".o.jsonl.1.part", ".o.jsonl.x.part", ".other.999999999.part"]
+    for name in kept:
+        (tmp_path / name).touch()
+    with (tmp_path / ".o.jsonl.999999999.part").open("wb") as held:  # of another container
+        assert take_lock(held)
+        with open_output(target) as stream:
+            stream.write(b"x")
+        assert names(tmp_path) == sorted([*kept, ".o.jsonl.999999999.part", "o.jsonl"])
 
 
 def test_a_folder_that_is_not_finished_leaves_the_old_one(tmp_path: Path) -> None:

@@ -203,9 +203,9 @@ def test_sentencepiece_in_a_spec(model: Path, tmp_path: Path) -> None:
     assert TOKENIZERS.make(f'sentencepiece(model="{model}")') == SentencePiece(str(model))
     with pytest.raises(UsageError, match="sentencepiece needs model="):
         TOKENIZERS.make("sentencepiece")
-    with pytest.raises(UsageError, match=r"nowhere: cannot be read: no such file"):
+    with pytest.raises(DataError, match=r"nowhere: cannot be read: no such file"):
         TOKENIZERS.make(f'sentencepiece(model="{tmp_path}/nowhere")')
-    with pytest.raises(UsageError, match="cannot be read: it is a folder"):
+    with pytest.raises(DataError, match="cannot be read: it is a folder"):
         TOKENIZERS.make(f'sentencepiece(model="{tmp_path}")')
 
 
@@ -214,7 +214,7 @@ def test_damaged_model_is_refused(model: Path, tmp_path: Path, keep: float) -> N
     content = model.read_bytes()
     damaged = tmp_path / "damaged.model"
     damaged.write_bytes(content[: int(keep * len(content)) if 0 < keep < 1 else int(keep)])
-    with pytest.raises(ValueError, match=r"damaged.model' is not a complete sentencepiece model"):
+    with pytest.raises(DataError, match=r"damaged.model: is not a complete sentencepiece model"):
         SentencePiece(str(damaged))
 
 

@@ -23,7 +23,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
-from rejoinder.files.paths import reason
+from rejoinder.files.paths import expand_user, reason
 
 FORMAT = 1
 """Part of the file name; to be increased when entries are stored in another way."""
@@ -57,7 +57,7 @@ def cache_folder() -> Path | None:
     """
     chosen = os.environ.get("REJOINDER_CACHE")
     if chosen:
-        return None if chosen == "off" else Path(chosen).expanduser()
+        return None if chosen == "off" else expand_user(chosen)
     shared = os.environ.get("XDG_CACHE_HOME")
     try:
         return (Path(shared) if shared else Path.home() / ".cache") / "rejoinder"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from importlib.util import find_spec
@@ -24,6 +23,7 @@ from rejoinder.evaluator.manifest import (
     read_manifest,
 )
 from rejoinder.files.checked import inside, read_json
+from rejoinder.files.paths import expand_user
 from rejoinder.items import Item
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def open_evaluator(path: str | Path) -> Evaluator:
 
     If its manifest has changed since, it is another evaluator.
     """
-    folder = Path(os.path.expanduser(path)).absolute()
+    folder = expand_user(path).absolute()
     manifest, digest = read_manifest(folder)
     if (opened := _OPEN.get((folder, digest))) is not None:
         return opened

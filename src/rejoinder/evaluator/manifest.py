@@ -16,6 +16,7 @@ from rejoinder.errors import DataError, UsageError
 from rejoinder.files.checked import inside, read_bytes, read_json
 from rejoinder.files.output import open_output
 from rejoinder.files.paths import file_digest, is_file, is_folder
+from rejoinder.spec import parse
 from rejoinder.text.languages import language
 from rejoinder.version import __version__
 
@@ -128,6 +129,11 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
             language(manifest.language)
         except UsageError as error:
             raise DataError(f"{error}; {MAKE_AGAIN}", path=str(path)) from None
+    for spec in manifest.ranges:
+        try:
+            parse(spec)
+        except UsageError as error:
+            raise DataError(f"ranges: {error}; {MAKE_AGAIN}", path=str(path)) from None
     if not 1 <= manifest.retrieval.k <= MAX_K:
         raise DataError(
             f"retrieval.k is {manifest.retrieval.k:,}; expected 1 to {MAX_K:,}", path=str(path)

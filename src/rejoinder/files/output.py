@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import gzip
 import os
 import shutil
@@ -48,7 +49,12 @@ def open_output(path: AnyPath | None) -> Iterator[IO[bytes]]:
             raise IsADirectoryError(errno.EISDIR, "it is a folder")
         target = resolve(path)  # a link stays a link, to a new file
         hidden = target if special else hidden_beside(target, f"{os.getpid()}.part")
+        if not special:
+            _remove_parts_of_dead_runs(target)
         raw = open(hidden, "wb")
+        if not special:
+            with contextlib.suppress(OSError):  # not all file systems have locks
+                take_lock(raw)
     try:
         with _explained(path):
             with raw, _compressed(raw, target.suffix) as stream:
@@ -59,6 +65,35 @@ def open_output(path: AnyPath | None) -> Iterator[IO[bytes]]:
         if not special:
             hidden.unlink(missing_ok=True)
         raise
+
+
+def _remove_parts_of_dead_runs(target: Path) -> None:
+    """Remove the unfinished files of earlier runs with this target that were killed.
+
+    A run locks its file. Its process id alone would not do: in another container, or on another
+    machine, the process may run.
+    """
+    prefix = hidden_beside(target, "").name
+    for part in target.parent.glob(f"{glob.escape(prefix)}*.part"):
+        pid = part.name[len(prefix) : -len(".part")]
+        if not pid.isdecimal() or _is_running(int(pid)):
+            continue
+        with contextlib.suppress(OSError), open(part, "rb") as file:
+            if take_lock(file):
+                part.unlink()
+
+
+def _is_running(pid: int) -> bool:
+    """Return whether a process may run; always True on Windows, where asking would end it."""
+    if sys.platform == "win32":
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # a process of somebody else
+        return True
+    return True
 
 
 @contextlib.contextmanager

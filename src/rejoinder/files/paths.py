@@ -152,6 +152,14 @@ def resolve(path: AnyPath) -> Path:
     return Path(os.path.realpath(path))
 
 
+def expand_user(path: AnyPath) -> Path:
+    """Return a path with its ``~`` replaced by the home folder; without such a user, as it is.
+
+    ``Path.expanduser`` raises RuntimeError for names such as ``~~``.
+    """
+    return Path(os.path.expanduser(path))
+
+
 def hidden_beside(target: Path, suffix: str) -> Path:
     """Return a hidden name beside the target, such as ``.scores.jsonl.71.part``.
 

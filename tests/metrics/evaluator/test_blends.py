@@ -10,7 +10,7 @@ import pytest
 import scoring
 
 from evaluators import make_evaluator, open_small, scorer_of
-from rejoinder.errors import UsageError
+from rejoinder.errors import DataError, UsageError
 from rejoinder.evaluator import Evaluator
 from rejoinder.items import Item, Reference
 from rejoinder.metrics.evaluate import evaluate
@@ -193,6 +193,22 @@ def test_the_signature_without_an_evaluator_says_whether_a_rating_is_wanted() ->
     assert "|rating:yes|" in make_metric("rejoinder").signature()
     assert "|rating:no|" in make_metric("rejoinder(rating=false)").signature()
     assert "|rating:no|" in make_metric("rejoinder(norm=set)").signature()
+
+
+@pytest.mark.parametrize(
+    ("known", "spec"),
+    [
+        ("vcosine(size=3)", "rejoinder"),
+        ("unreferenced(size=3)", "rejoinder(ref=rouge-l(beta=1))"),
+    ],
+)
+def test_a_range_of_a_metric_that_cannot_be_made_is_an_error_of_the_data(
+    tmp_path: Path, known: str, spec: str
+) -> None:
+    ranges = {"rouge-l(beta=1)": (0.0, 1.0), known: (0.0, 1.0)}
+    evaluator = open_small(make_evaluator(tmp_path / "small", ranges=ranges))
+    with pytest.raises(DataError, match=r"manifest\.json: ranges: .*size"):
+        make_metrics(spec, evaluator=evaluator)
 
 
 def test_the_signature_contains_the_components(evaluator: Evaluator) -> None:

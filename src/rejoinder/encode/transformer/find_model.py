@@ -23,7 +23,7 @@ from pathlib import Path
 
 from rejoinder.encode.cache import cache_folder
 from rejoinder.errors import DataError, MissingExtra, ResourceError, missing_extra
-from rejoinder.files.paths import exists, is_folder, reason
+from rejoinder.files.paths import exists, expand_user, is_folder, reason
 
 DEFAULT_MODEL = "minilm"
 
@@ -123,7 +123,7 @@ def split_precision(name: str) -> tuple[str, str]:
     >>> split_precision("mpnet.bf16"), split_precision("minilm")
     (('mpnet', 'bfloat16'), ('minilm', 'float32'))
     """
-    if name.endswith(_BFLOAT16_SUFFIX) and not exists(Path(name).expanduser()):
+    if name.endswith(_BFLOAT16_SUFFIX) and not exists(expand_user(name)):
         return name.removesuffix(_BFLOAT16_SUFFIX), "bfloat16"
     return name, "float32"
 
@@ -132,7 +132,7 @@ def find_model_folder(name: str) -> Path:
     """Return the folder of a model; MissingExtra if it is not on this machine."""
     if name in PACKAGED:
         return PACKAGED[name].find(name)
-    folder = Path(name).expanduser()
+    folder = expand_user(name)
     if is_folder(folder):
         return folder.resolve()
     if exists(folder):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 from functools import lru_cache
 
 import msgspec
@@ -16,6 +15,7 @@ import numpy as np
 
 from rejoinder.errors import DataError
 from rejoinder.files.checked import read_bytes, read_json
+from rejoinder.files.paths import expand_user
 from rejoinder.metrics.batch import Floats, Ints
 
 HOW = "make one with rejoinder train calibration"
@@ -65,7 +65,7 @@ def calibration_digest(path: str) -> str:
 
 @lru_cache
 def _read(path: str) -> tuple[Calibration, str]:
-    path = os.path.expanduser(path)
+    path = str(expand_user(path))
     try:
         content = read_bytes(path)
         calibration = read_json(path, Calibration)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rejoinder.errors import UsageError
+from rejoinder.errors import DataError, UsageError
+from rejoinder.evaluator.manifest import MANIFEST
 from rejoinder.metrics.metric import Metric, make_metric
 from rejoinder.spec import Spec, parse
 
@@ -26,7 +27,11 @@ def find_range(evaluator: Evaluator, metric: Metric) -> tuple[float, float] | No
         spec = parse(text)
         if spec.name != metric.name:
             continue
-        if make_metric(spec, evaluator.manifest.language, folder) == metric:
+        try:
+            measured = make_metric(spec, evaluator.manifest.language, folder)
+        except UsageError as error:
+            raise _wrong_range(evaluator, error) from None
+        if measured == metric:
             return low, high
     return None
 
@@ -48,9 +53,17 @@ def default_referenced(evaluator: Evaluator | None) -> Metric:
     best, *_ = DEFAULT_REFERENCED
     if evaluator is None:
         return make_metric(best)
-    measured = {make_metric(text) for text in evaluator.manifest.ranges if _is_default(text)}
+    try:
+        measured = {make_metric(text) for text in evaluator.manifest.ranges if _is_default(text)}
+    except UsageError as error:
+        raise _wrong_range(evaluator, error) from None
     chosen = next((name for name in DEFAULT_REFERENCED if make_metric(name) in measured), best)
     return make_metric(chosen, evaluator.manifest.language, evaluator)
+
+
+def _wrong_range(evaluator: Evaluator, error: UsageError) -> DataError:
+    """Return the error for a metric of the manifest with parameters that it does not have."""
+    return DataError(f"ranges: {error}", path=str(evaluator.path / MANIFEST))
 
 
 def _is_default(text: str) -> bool:

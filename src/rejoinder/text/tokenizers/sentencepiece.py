@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rejoinder.errors import DataError, missing_extra
 from rejoinder.files.checked import read_bytes
+from rejoinder.files.paths import expand_user
 from rejoinder.text.tokenizers.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class SentencePiece(Tokenizer):
 
     >>> SentencePiece(model="nowhere.model")
     Traceback (most recent call last):
-    ValueError: model nowhere.model: cannot be read: no such file or directory
+    rejoinder.errors.DataError: nowhere.model: cannot be read: no such file or directory
     """
 
     model: str
@@ -63,12 +63,9 @@ def _processor(model: str, digest: str) -> SentencePieceProcessor:
     try:
         processor.LoadFromSerializedProto(content)
     except RuntimeError:
-        raise ValueError(f"model '{model}' is not a complete sentencepiece model") from None
+        raise DataError("is not a complete sentencepiece model", path=model) from None
     return processor
 
 
 def _read(model: str) -> bytes:
-    try:
-        return read_bytes(Path(model).expanduser())
-    except DataError as error:
-        raise ValueError(f"model {error}") from None
+    return read_bytes(expand_user(model))

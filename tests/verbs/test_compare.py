@@ -87,3 +87,35 @@ def test_items_without_ratings_are_not_compared_by_people() -> None:
     ]
     with pytest.raises(DataError, match="rating"):
         rejoinder.compare(items, by="people")
+
+
+def rated(system: str, ratings: dict[str, int] | None) -> list[dict[str, Any]]:
+    items = [
+        {"id": f"{i}{system}", "context_id": str(i), "system": system, "response": "a"}
+        for i in range(3)
+    ]
+    return items if ratings is None else [item | {"ratings": ratings} for item in items]
+
+
+@pytest.mark.parametrize("baseline", ["a", "c"])
+def test_a_gate_fails_if_a_system_has_no_score(baseline: str) -> None:
+    items = rated("a", {"x": 1}) + rated("b", {"x": 1}) + rated("c", None)
+    found = rejoinder.compare(items, by="people", baseline=baseline)
+    with pytest.raises(GateFailed, match="people: c: not compared: no score"):
+        found.fail_if_worse()
+
+
+def test_strict_without_an_evaluator_is_refused_for_scores(items: Any) -> None:
+    with pytest.raises(UsageError, match="--strict checks the items"):
+        rejoinder.compare(items, rejoinder.score(items, "rouge-l"), strict=True)
+
+
+@pytest.mark.parametrize("limit", [float("nan"), None, float("-inf")])
+def test_a_limit_that_is_no_number_is_refused(items: Any, limit: Any) -> None:
+    with pytest.raises(UsageError, match="rouge-l"):
+        rejoinder.score(items, "rouge-l").fail_under({"rouge-l": limit})
+
+
+def test_a_limit_may_be_spelt_differently(items: Any) -> None:
+    with pytest.raises(GateFailed, match="is below the limit 0.9"):
+        rejoinder.score(items, "bleu(n=2)").fail_under({"bleu( n = 2 )": 0.9})

@@ -40,7 +40,7 @@ def compare(
         typer.Option("--by", metavar="people", help="Rank by the items' ratings."),
     ] = None,
     fail_if: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--fail-if",
             metavar="worse-than=NAME",
@@ -73,10 +73,12 @@ def compare(
 
     load_plugins(plugin)
     baseline = None
-    if fail_if is not None:
-        condition, _, baseline = fail_if.partition("=")
+    if fail_if:
+        if len(fail_if) > 1:
+            raise UsageError("--fail-if is given twice; compare with one baseline at a time")
+        condition, _, baseline = fail_if[0].partition("=")
         if condition != "worse-than" or not baseline:
-            raise UsageError(f"--fail-if {fail_if}: expected worse-than=SYSTEM")
+            raise UsageError(f"--fail-if {fail_if[0]}: expected worse-than=SYSTEM")
     if margin < 0 or margin != margin:
         raise UsageError(f"--margin must be 0 or more, got {margin:g}")
     if margin and baseline is None:

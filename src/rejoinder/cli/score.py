@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -94,7 +95,23 @@ def score(
         if summary_only:
             say("to get the score of each item, add -o FILE, or -o - to see them here")
     if limits:
+        _say_unscored(result, limits)
         result.fail_under(limits)
+
+
+def _say_unscored(result: ScoreResult, limits: dict[str, float]) -> None:
+    """Warn if a gate is judged on a part of the replies."""
+    from rejoinder.items import UNNAMED
+
+    for row in result.summaries:
+        label = result.metrics.labels[row.metric]
+        total = row.scored + sum(row.unscored.values())
+        if label in limits and 0 < row.scored < total:
+            name = label if row.system == UNNAMED else f"{label} of {row.system}"
+            say(
+                f"warning: --fail-under {name}: judged on {row.scored:,} of {total:,} replies"
+                f" ({row.scored / total:.0%}); the others are unscored"
+            )
 
 
 def _limits(options: list[str], metrics: list[str]) -> dict[str, float]:
@@ -104,19 +121,24 @@ def _limits(options: list[str], metrics: list[str]) -> dict[str, float]:
 
     limits: dict[str, float] = {}
     problems = []
+    known = [str(parse(metric)) for metric in metrics]
     for option in options:
-        name, equals, value = option.rpartition("=")
+        given, _, text = option.rpartition("=")
         try:
-            limits[name] = float(value)
-        except ValueError:
-            equals = ""
-        if not equals or not name or limits.get(name) != limits.get(name):
+            name, limit = str(parse(given)), float(text)
+        except (UsageError, ValueError):
+            limit = math.nan
+        if not math.isfinite(limit):
             problems.append(f"--fail-under {option}: expected METRIC=NUMBER")
-        elif name not in metrics:
-            problems.append(f"--fail-under {name}: {did_you_mean(name, metrics)} (of -m)")
+        elif name not in known:
+            problems.append(f"--fail-under {given}: {did_you_mean(given, metrics)} (of -m)")
+        elif name in limits:
+            problems.append(f"--fail-under {given}: given twice")
+        else:
+            limits[name] = limit
     if problems:
         raise UsageError(*problems)
-    return {str(parse(name)): value for name, value in limits.items()}
+    return limits
 
 
 def _print(result: ScoreResult, *, stderr: bool) -> None:

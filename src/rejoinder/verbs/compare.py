@@ -30,7 +30,12 @@ from rejoinder.verbs.arguments import (
 )
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import FrameColumns, Svg, TableResult, records_to_columns, to_plain
-from rejoinder.verbs.safeguards import Safeguards, check_contamination, evaluators_of
+from rejoinder.verbs.safeguards import (
+    Safeguards,
+    check_contamination,
+    check_strict,
+    evaluators_of,
+)
 from rejoinder.verbs.scores import (
     check_order,
     open_scores,
@@ -153,7 +158,8 @@ class CompareResult(TableResult, Sequence[Ranking]):
         """Raise GateFailed if a system is significantly worse than the baseline.
 
         It is worse if the difference is significant at the 5 % level after correction for all
-        tests, and the 95 % interval of the difference is beyond the margin.
+        tests, and the 95 % interval of the difference is beyond the margin. A system or metric that
+        can't be compared fails, too.
         """
         if self.baseline is None:
             raise UsageError("worse than which system? Give compare(…, baseline='NAME')")
@@ -163,6 +169,7 @@ class CompareResult(TableResult, Sequence[Ranking]):
             if reason != NOT_ADDITIVE  # such a metric can never be compared
         ]
         for ranking in self:
+            failed += [f"{ranking.by}: {name}: not compared: no score" for name in ranking.unranked]
             failed += [
                 f"{ranking.by}: {test.system} is worse than {self.baseline} by"
                 f" {abs(test.difference):.4f} (p = {_p(test.p)})"
@@ -226,10 +233,16 @@ def compare(
             yield item
 
     if by is not None or scores is not None:
+        from rejoinder.evaluator import open_evaluator
+
+        check_strict(strict, folder is not None)
         if scores is not None:
             check_order(items, scores)
         with open_items(items, columns=columns, monitor=monitor) as source:
             replies = list(counted(source.read()))
+            if folder is not None:
+                opened = [open_evaluator(folder)]
+                safeguards = check_contamination(replies, opened, strict=strict, monitor=monitor)
             if scores is None:
                 rankings, refused = compare_people(replies, **options)
             else:

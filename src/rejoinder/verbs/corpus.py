@@ -92,6 +92,11 @@ def corpus(
         report = make_pairs(
             names, target, settings, engine=engine, memory=memory, on_progress=advance
         )
+    if not report.pairs:
+        hint = ""
+        if hasattr(settings.reader, "learn_from"):
+            hint = "; in a chat, user and assistant must take turns (see --learn-from)"
+        monitor.warn(f"there are 0 pairs: no post that was kept answers another one{hint}")
     rejects = beside(target, "rejects.jsonl")
     return CorpusResult(
         target,

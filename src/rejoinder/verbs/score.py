@@ -24,7 +24,7 @@ from rejoinder.metrics.metric import ItemMetric, Metric
 from rejoinder.metrics.metric_set import MetricSet, make_metrics
 from rejoinder.metrics.records import coverage_records, item_scores, set_scores
 from rejoinder.metrics.summary import Estimate, Summarizer, Summary
-from rejoinder.spec import did_you_mean
+from rejoinder.spec import did_you_mean, parse
 from rejoinder.verbs.arguments import (
     RESAMPLES,
     SEED,
@@ -202,6 +202,9 @@ class ScoreResult(TableResult, Mapping[str, MetricScores]):
             raise UsageError(f"fail_under({limits!r}): expected limits, as in {{'bleu': 0.2}}")
         for name, threshold in limits.items():
             check_number(f"fail_under: {name}", threshold, -math.inf, math.inf, whole=False)
+            if not math.isfinite(threshold):
+                raise UsageError(f"fail_under: {name}={threshold}: expected a finite number")
+        limits = {str(parse(name)): limit for name, limit in limits.items()}
         labels = self.metrics.labels
         if unknown := [name for name in limits if name not in labels.values()]:
             raise UsageError(*(f"there are no scores of {name}" for name in unknown))
@@ -220,9 +223,19 @@ class ScoreResult(TableResult, Mapping[str, MetricScores]):
                 failed.append(f"{name}: no reply could be scored, the limit is {limit:g}")
             elif value < limit if metric.higher_is_better else value > limit:
                 side = "below" if metric.higher_is_better else "above"
-                failed.append(f"{name}: {value:.4f} is {side} the limit {limit:g}")
+                failed.append(f"{name}: {_unlike(value, limit)} is {side} the limit {limit:g}")
         if failed:
             raise GateFailed("; ".join(failed))
+
+
+def _unlike(value: float, limit: float) -> str:
+    """Return a value with as many digits as tell it from the limit, at least four.
+
+    >>> _unlike(0.0999999, 0.1), _unlike(0.05, 0.1)
+    ('0.0999999', '0.0500')
+    """
+    digits = (f"{value:.{places}f}" for places in range(4, 18))
+    return next((text for text in digits if float(text) != limit), repr(value))
 
 
 def score(

@@ -117,7 +117,7 @@ def test_wrong_input_is_named(
     (folder / "other.json").write_text('{"results": []}')
     for arguments, code, said in (
         (["items.jsonl", "nowhere.jsonl"], 3, "nowhere.jsonl: cannot be read"),
-        (["scores.jsonl", "scores.jsonl"], 3, "scores.jsonl:1:"),
+        (["scores.jsonl", "scores.jsonl"], 2, "scores.jsonl looks like scores"),
         (["items.jsonl", "scores.jsonl", "--curve", "other.json"], 3, "has no curves"),
         (["items.jsonl", "scores.jsonl", "--curve", "items.jsonl"], 3, "items.jsonl: "),
         (["items.jsonl", "scores.jsonl", "--curve", "nowhere"], 3, "nowhere: cannot be read"),

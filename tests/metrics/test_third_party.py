@@ -13,6 +13,7 @@ import rejoinder
 from rejoinder.errors import UsageError
 from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.metrics.metric import ItemMetric, SetMetric
+from rejoinder.registry import METRICS
 
 REPLIES = ["a b", "c", "d e", "f", "g"]
 
@@ -114,3 +115,17 @@ def test_a_mistake_in_a_built_in_metric_keeps_its_traceback(
     monkeypatch.setattr(rejoinder.Bleu, "stats", fail)
     with pytest.raises(ZeroDivisionError):
         run(rejoinder.Bleu())
+
+
+def test_an_error_while_a_metric_is_made_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Picky(Share):
+        name: ClassVar[str] = "picky"
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            divide(1)
+
+    monkeypatch.setitem(METRICS._added, "picky", Picky)
+    with pytest.raises(UsageError, match="picky raised ZeroDivisionError"):
+        rejoinder.score(metrics="picky", replies=REPLIES, references=[["x"]] * 5)

@@ -371,10 +371,15 @@ def make_metric(
     if language is not None and "stem" in allowed:
         params.setdefault("stem", language.stemmer)
     if evaluator is None or "evaluator" not in allowed or "evaluator" in params:
-        return build(cls, cls.name, params)
+        return _build(cls, params)
     opened = None if isinstance(evaluator, str | PathLike) else evaluator
     params["evaluator"] = str(evaluator if opened is None else opened.path)
-    metric: Metric = build(cls, cls.name, params)
+    metric = _build(cls, params)
     if opened is not None:
         vars(metric)["evaluator_or_none"] = opened  # instead of opening its folder again
     return metric
+
+
+def _build(cls: type[Metric], params: dict[str, Any]) -> Metric:
+    with third_party_errors(cls):
+        return build(cls, cls.name, params)

@@ -20,7 +20,13 @@ from rejoinder.meta_evaluation.evaluation import MetaSettings
 from rejoinder.meta_evaluation.reference_curve import CurvePoint
 from rejoinder.registry import TOKENIZERS
 from rejoinder.text.languages import language as find_language
-from rejoinder.verbs.arguments import MAX_REPORT_ITEMS, RESAMPLES, SEED, evaluator_folder
+from rejoinder.verbs.arguments import (
+    MAX_REPORT_ITEMS,
+    RESAMPLES,
+    SEED,
+    check_resampling,
+    evaluator_folder,
+)
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import Result
 from rejoinder.verbs.safeguards import check_contamination
@@ -84,6 +90,7 @@ def report(
     items_name = items_path or "the items"
     check_order(items, scores)
     curve_path = None if curve is None else os.fspath(curve)
+    check_resampling(resamples, seed)
     folder = evaluator_folder(evaluator)
     target = None if output is None else Path(output)
     files = [name for name in (items_path, scored.path, curve_path) if name is not None]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rejoinder.cli import main
@@ -57,3 +59,15 @@ def test_columns_of_a_table_are_named(tmp_path: Path) -> None:
     assert main.run([*arguments, "--columns", "reply=text,ratings=x"]) == 0
     (item,) = read_items(output)
     assert (item.response, item.ratings) == ("hello", 4)
+
+
+@pytest.mark.parametrize("verb", ["show", "expand"])
+def test_recognised_columns_are_reported(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = pa.table({"utterance": ["hi there", "how are you"], "response": ["hello", "fine"]})
+    pq.write_table(pairs, tmp_path / "pairs.parquet")
+    path = str(tmp_path / "pairs.parquet")
+    more = ["--pool", path, "-o", str(tmp_path / "o.jsonl")] if verb == "expand" else []
+    main.run([verb, path, *more])
+    assert "columns recognised by name: context = utterance" in capsys.readouterr().err

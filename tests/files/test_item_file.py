@@ -24,6 +24,7 @@ from rejoinder.files.item_file import ItemFile, read_items
 from rejoinder.files.jsonl import MAX_LINE_BYTES
 from rejoinder.inputs.items import as_items
 from rejoinder.items import Item, Reference
+from rejoinder.verbs.items import load
 
 
 def read(path: Path, content: str | bytes, **arguments: Any) -> list[Item]:
@@ -252,6 +253,13 @@ def test_a_column_for_each_annotator(tmp_path: Path) -> None:
         ("id,reply\n,a\n", "i.csv:2: the id is missing"),
         ("id,reply,rater,rating\nx,a,p,1\nx,b,q,2\n", "3: the id 'x' is in line 2 with another r"),
         ("id,reply,rater,rating\nx,a,p,1\nx,a,p,2\n", "i.csv:3: annotator 'p' has rated this item"),
+        ("id,reply,rater,rating,thread_id\nx,a,p,1,s\nx,a,q,2,t\n", "with another context_id"),
+        ("reply,Reply\na,b\n", "'reply' and 'Reply' could all be the response"),
+        ("response,Response\na,b\n", "'response' and 'Response' could all be the response"),
+        ('reply,refs\na,"[""b"",null]"\n', "i.csv:2: refs: expected a list of texts as JSON"),
+        ('reply,refs\na,"[1,2]"\n', "i.csv:2: refs: expected a list of texts as JSON"),
+        ('reply,prompt\na,"[""b"",""c"""\n', "i.csv:2: prompt: expected a list of texts as JSON"),
+        ('reply,prompt\na,"[\'\\ud800\']"\n', "i.csv:2: prompt: expected a list of texts"),
         ("id,reply,rater,rating\nx,a,,1\n", "i.csv:2: the annotator of the rating is missing"),
     ],
 )  # fmt: skip
@@ -293,6 +301,74 @@ def test_columns_that_do_not_exist(tmp_path: Path) -> None:
         read(tmp_path / "i.csv", "a,b\n1,2\n", columns={"colour": "a"})
     with pytest.raises(UsageError, match="'response' is named twice"):
         read(tmp_path / "i.csv", "a,b\n1,2\n", columns={"response": "a", "reply": "b"})
+
+
+def test_fields_that_can_not_be_of_these_columns(tmp_path: Path) -> None:
+    content = "a,b\n1,2\n"
+    with pytest.raises(UsageError, match="'reply' needs one column, got 2"):
+        read(tmp_path / "i.csv", content, columns={"reply": ["a", "b"]})
+    with pytest.raises(UsageError, match="'references' needs one column, got 0"):
+        read(tmp_path / "i.csv", content, columns={"reply": "a", "references": []})
+    with pytest.raises(DataError, match="the column 'a' is named for two fields"):
+        read(tmp_path / "i.csv", content, columns={"reply": "a", "references": "a"})
+
+
+def test_a_mistyped_field_of_json_records(tmp_path: Path) -> None:
+    records = [{"id": 1, "response": "a", "bot": "x"}, {"id": 2, "response": "a"}]
+    complaint = "no record has the field 'bott'; the fields are 'bot', 'id', 'response'"
+    with pytest.raises(DataError, match=complaint):
+        read(tmp_path / "i.jsonl", lines(*records), columns={"system": "bott"})
+    with pytest.raises(DataError, match=complaint):
+        list(as_items(records, {"system": "bott"})[0])
+    (first, _) = as_items(records, {"system": "bot"})[0]
+    assert first.system == "x"
+
+
+def test_lists_of_texts_and_objects_in_a_cell(tmp_path: Path) -> None:
+    content = 'reply,refs\na,"[""b"", {""text"": ""c"", ""weight"": 0.5}]"\nb,[laughs] yes\n'
+    first, second = read(tmp_path / "i.csv", content)
+    assert first.references == [Reference("b"), Reference("c", 0.5)]
+    assert second.references == [Reference("[laughs] yes")]
+
+
+def test_rows_of_a_rating_may_have_different_references(tmp_path: Path) -> None:
+    content = "id,reply,rater,rating,gold\nx,a,p,1,r\nx,a,q,2,s\nx,a,t,2,r\n"
+    (item,) = read(tmp_path / "i.csv", content)
+    assert item.references == [Reference("r"), Reference("s")]
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        ({"id": ["x"], "rater": "ann"}, "i.parquet:1: id: expected text or a whole number"),
+        ({"id": "x", "rater": ["ann"]}, "i.parquet:1: rater: expected a name or a whole number"),
+        ({"id": "x", "rater": 1.5}, "i.parquet:1: rater: expected a name or a whole number"),
+    ],
+)
+def test_annotators_and_ids_of_other_types(
+    tmp_path: Path, row: dict[str, Any], complaint: str
+) -> None:
+    pq.write_table(
+        pa.Table.from_pylist([{**row, "reply": "a", "rating": 1}]), tmp_path / "i.parquet"
+    )
+    with pytest.raises(DataError, match=complaint):
+        list(read_items(tmp_path / "i.parquet"))
+
+
+def test_frames_of_items_come_back_from_files(tmp_path: Path) -> None:
+    items = [
+        Item("a", "x", ["hi"], "s", [Reference("r", 0.5)], {"ann": 4.0, "bob": 5.0}),
+        Item("b", "y", ["ho"], "s", [Reference("r")], {"ann": 3.0}),
+    ]
+    frame = load(items).frame("pandas")
+    frame.to_parquet(tmp_path / "i.parquet")
+    assert list(read_items(tmp_path / "i.parquet")) == items
+    frame.to_csv(tmp_path / "i.csv", index=False)
+    assert list(read_items(tmp_path / "i.csv")) == items
+    ratings = pa.array([[("ann", 4.0)]], pa.map_(pa.string(), pa.float64()))
+    pq.write_table(pa.table({"response": ["x"], "ratings": ratings}), tmp_path / "m.parquet")
+    (item,) = read_items(tmp_path / "m.parquet")
+    assert item.ratings == {"ann": 4.0}
 
 
 def test_parquet(tmp_path: Path) -> None:

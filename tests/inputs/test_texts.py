@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from rejoinder.errors import DataError, UsageError
@@ -70,3 +71,15 @@ def test_dictionaries_may_have_other_keys() -> None:
         "the key 'refs' is not read; if it holds the references,"
         " pass columns={'references': 'refs'}"
     ]
+
+
+def test_a_frame_is_no_list_of_replies() -> None:
+    with pytest.raises(UsageError, match="replies: expected a list with an entry for each reply"):
+        from_texts(pd.DataFrame({"reply": ["a"]}))
+
+
+def test_half_characters_are_refused() -> None:
+    with pytest.raises(DataError, match="reply 1: a text has a lone surrogate"):
+        from_texts(["a", "\ud800"])
+    with pytest.raises(DataError, match="item 0: a text has a lone surrogate"):
+        list(as_items([{"id": "1", "response": "\ud800"}])[0])

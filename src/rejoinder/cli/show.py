@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from rejoinder.cli.monitor import TerminalMonitor
 from rejoinder.cli.options import ColumnsOption, ItemsArgument, JsonOption, LanguageOption
 from rejoinder.cli.terminal import print_json
 from rejoinder.cli.terminal import show as print_table
@@ -42,6 +43,7 @@ def show(
         columns=parse_columns(columns),
         language=language,
         max_items=None if json else tables.MAX_ITEMS,
+        monitor=TerminalMonitor(),
     )
     if json:
         print_json(result)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,7 +128,9 @@ class ColumnMap:
                 f"no column was recognised as context; not read: {_some(self.unused)};"
                 f" add --columns context={self.context_like}"
             ]
-        elif self.unused and (read or self.named or self.rating_like):
+        elif self.unused and (
+            read or self.named or self.rating_like or any(map(_is_field, self.unused))
+        ):
             parts += [f"not read: {_some(self.unused)}"]
         if self.rating_like:
             name = self.rating_like
@@ -164,6 +166,9 @@ def map_columns(
     if double := [name for name, count in counts.items() if count > 1 and name]:
         raise ColumnError(f"two columns are called '{double[0]}'; rename one of them")
     named = {f: _resolve(f, wanted, names) for f, wanted in _fields_of(columns).items()}
+    texts = [name for f, chosen in named.items() if not f.endswith("id") for name in chosen]
+    if double := [name for name, count in Counter(texts).items() if count > 1]:
+        raise ColumnError(f"the column '{double[0]}' is named for two fields")
     taken = {name for chosen in named.values() for name in chosen}
     free = [name for name in names if name and name not in taken]
     fields, guessed = dict(named), {}
@@ -200,7 +205,7 @@ def map_columns(
     unused = [name for name in unused if name not in fields.get("ratings", ())]
     context_like = None
     if "context" not in fields and unused:
-        text = [name for name in unused if not is_numeric(name)]
+        text = [name for name in unused if not (_is_field(name) or is_numeric(name))]
         context_like = text[0] if text else None
     ordered = {name: fields[name] for name in FIELDS if name in fields}
     guessed = {name: guessed[name] for name in FIELDS if name in guessed}
@@ -258,6 +263,16 @@ def rename_fields(record: dict[str, Any], columns: Columns) -> dict[str, Any]:
     return renamed
 
 
+def missing_fields(columns: Columns, names: Collection[str]) -> str | None:
+    """Return what is wrong if columns are named that no JSON record has; None if all are there."""
+    for field_name, wanted in _fields_of(columns).items():
+        for name in _split(field_name, wanted, names):
+            if name not in names:
+                quoted = _some([f"'{each}'" for each in sorted(names)])
+                return f"no record has the field '{name}'; the fields are {quoted}"
+    return None
+
+
 def lookalikes(record: Mapping[str, Any]) -> dict[str, str]:
     """Return the fields of a JSON record that are not read but look like ones that are missing.
 
@@ -296,6 +311,13 @@ def number(text: str) -> float | None:
 
 def _fields_of(columns: Columns | None) -> dict[str, list[str]]:
     """Return the columns that the caller named, by field."""
+    if columns is not None and not (
+        isinstance(columns, Mapping) and all(map(_is_named, columns, columns.values()))
+    ):
+        raise UsageError(
+            "columns: expected fields with their columns, as in {'response': 'answer'}, got"
+            f" {columns!r}"
+        )
     fields: dict[str, list[str]] = {}
     for key, value in (columns or {}).items():
         name = _FIELD_OF.get(_plain(key))
@@ -306,7 +328,16 @@ def _fields_of(columns: Columns | None) -> dict[str, list[str]]:
         if name in fields:
             raise UsageError(f"columns: '{name}' is named twice")
         fields[name] = [value] if isinstance(value, str) else list(value)
+        if len(fields[name]) != 1 and (name not in SEVERAL or not fields[name]):
+            raise UsageError(f"columns: '{key}' needs one column, got {len(fields[name])}")
     return fields
+
+
+def _is_named(field_name: Any, names: Any) -> bool:
+    several = [names] if isinstance(names, str) else names
+    return isinstance(several, (list, tuple)) and all(
+        isinstance(each, str) for each in (field_name, *several)
+    )
 
 
 def _split(field_name: str, wanted: list[str], names: Container[str]) -> list[str]:
@@ -333,9 +364,9 @@ def _resolve(field_name: str, wanted: list[str], names: list[str]) -> list[str]:
 
 def _guess(field_name: str, names: list[str]) -> list[str]:
     exact = [name for name in names if _plain(name) == field_name]
-    if exact:
-        return exact[:1]
-    alike = [name for name in names if _plain(name) in SYNONYMS[field_name]]
+    if len(exact) == 1:
+        return exact
+    alike = exact or [name for name in names if _plain(name) in SYNONYMS[field_name]]
     numbered = []
     if pattern := NUMBERED.get(field_name):
         numbered = [name for name in names if re.fullmatch(pattern, _plain(name))]
@@ -357,6 +388,12 @@ def _some(names: list[str]) -> str:
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN:,} more"
 
 
+def _is_field(name: str) -> bool:
+    """Return whether a column has a name of a field, though another one may have been read."""
+    plain = _plain(name)
+    return plain in _FIELD_OF or any(re.fullmatch(each, plain) for each in NUMBERED.values())
+
+
 def _plain(name: str) -> str:
     return re.sub(r"[\s\-_]+", "_", str(name).strip().lower())
 
@@ -367,15 +404,16 @@ def _text(cells: dict[str, Any]) -> Any:
 
 def _references(cells: dict[str, Any]) -> Any:
     references = []
-    for cell in cells.values():
-        entries = _list_in_cell(cell)
+    for name, cell in cells.items():
+        entries = _list_in_cell(name, cell)
         references += entries if isinstance(entries, list) else [] if entries is None else [entries]
     return references or None
 
 
 def _context(cells: dict[str, Any]) -> Any:
     if len(cells) == 1:
-        return _list_in_cell(_text(cells))
+        ((name, cell),) = cells.items()
+        return _list_in_cell(name, cell)
     return [cell for cell in cells.values() if cell is not None] or None
 
 
@@ -388,13 +426,18 @@ def _ratings(cells: dict[str, Any]) -> Any:
 
 
 def _rating(name: str, cell: Any) -> Any:
+    if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
+        try:
+            value = msgspec.json.decode(cell)
+        except (msgspec.DecodeError, RecursionError, OverflowError):
+            value = _printed(cell.strip())
+        cell = cell if value is None else value
+    if isinstance(cell, list) and cell and all(isinstance(each, tuple) for each in cell):
+        cell = dict(cell)  # a map of Arrow
+    if isinstance(cell, dict):
+        return {name: value for name, value in cell.items() if value is not None} or None
     if not isinstance(cell, str):
         return cell
-    if cell.lstrip()[:1] in ("[", "{"):
-        try:
-            return msgspec.json.decode(cell)
-        except (msgspec.DecodeError, RecursionError, OverflowError):
-            pass
     try:
         return number(cell)
     except ValueError as error:
@@ -402,27 +445,35 @@ def _rating(name: str, cell: Any) -> Any:
 
 
 def _annotator(cells: dict[str, Any]) -> Any:
-    cell = _text(cells)
-    return str(cell) if isinstance(cell, (int, str)) else cell
+    ((name, cell),) = cells.items()
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    if cell is None or cell != cell:
+        return None
+    if not isinstance(cell, (int, str)):
+        raise msgspec.ValidationError(f"Expected a name or a whole number - at `${name}`")
+    return str(cell)
 
 
-def _list_in_cell(cell: Any) -> Any:
+def _list_in_cell(name: str, cell: Any) -> Any:
     """Return the list that a cell of text holds, as JSON or as Python prints it; else the cell."""
     if not isinstance(cell, str) or cell.lstrip()[:1] != "[":
         return cell
     try:
         value = msgspec.json.decode(cell)
     except (msgspec.DecodeError, RecursionError, OverflowError):
-        value = _printed_list(cell.strip())
-    if isinstance(value, list) and (
-        all(isinstance(each, str) for each in value) or all(isinstance(v, dict) for v in value)
-    ):
+        value = _printed(cell.strip())
+    if isinstance(value, list) and all(isinstance(each, (str, dict)) for each in value):
         return value
+    if value is not None or re.match(r"""\s*\[\s*["'{]""", cell):
+        raise msgspec.ValidationError(
+            f"Expected a list of texts as JSON, got '{cell[:40]}' - at `${name}`"
+        )
     return cell
 
 
-def _printed_list(cell: str) -> Any:
-    """Return the list that pandas wrote as Python prints it: ``['a', "b's"]``."""
+def _printed(cell: str) -> Any:
+    """Return the list or dictionary that pandas wrote as Python prints it: ``['a', "b's"]``."""
     if len(cell) > _LARGEST_CELL:
         return None
     try:
@@ -430,7 +481,13 @@ def _printed_list(cell: str) -> Any:
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
     # ['a' 'b'], a printed numpy array, would be read as one text
-    return value if repr(value) == cell else None
+    if repr(value) != cell:
+        return None
+    try:
+        msgspec.json.encode(value)
+    except (TypeError, ValueError):  # half a character, or a tuple as a key
+        return None
+    return value
 
 
 _CONVERT: dict[str, Callable[[dict[str, Any]], Any]] = {

@@ -23,6 +23,7 @@ from rejoinder.files.columns import (
     are_numbers,
     lookalikes,
     map_columns,
+    missing_fields,
     rename_fields,
 )
 from rejoinder.files.compressed import DAMAGE
@@ -88,9 +89,11 @@ class ItemFile(JsonLines):
 
     def _decode_lines(self, convert: Callable[[dict[str, Any]], T]) -> Iterator[tuple[int, T]]:
         ignored: Counter[tuple[str, str]] = Counter()
+        names: set[str] = set()
 
         def prepared(record: dict[str, Any]) -> T:
             if self._columns:
+                names.update(record)
                 record = rename_fields(record, self._columns)
             alike = lookalikes(record)
             for pair in alike.items():
@@ -107,6 +110,8 @@ class ItemFile(JsonLines):
                 raise
 
         yield from super().decode(prepared)
+        if self._columns and names and (problem := missing_fields(self._columns, names)):
+            raise self.wrong(None, problem)
         for (name, field), count in ignored.items():
             self.note(
                 f"the field '{name}' ({count:,} lines) is not read;"
@@ -175,14 +180,18 @@ def item_records(
         annotator, rating = record.pop("annotator", None), record.pop("ratings", None)
         content = [record.get(name) for name in ("context", "context_id", "system", "response")]
         key = record["id"] if "id" in columns.fields else msgspec.json.encode(content)
+        if not isinstance(key, (str, int, bytes)):
+            raise wrong(line, "id: expected text or a whole number")
         first, kept = gathered.setdefault(key, (line, {**record, "ratings": {}}))
-        for name in ("response", "context", "system"):
+        for name in ("response", "context", "system", "context_id"):
             if record.get(name) != kept.get(name):
                 raise wrong(
                     line,
                     f"the id '{record['id']}' is in line {first} with another {name}; expected one"
                     " item an id, with a row for each annotator",
                 )
+        if isinstance(own := record.get("references"), list):
+            kept["references"] = _union(kept.get("references", []), own)
         if rating is None:
             continue
         if annotator is None:
@@ -192,6 +201,13 @@ def item_records(
         kept["ratings"][annotator] = rating
     for line, record in gathered.values():
         yield line, {name: value for name, value in record.items() if value != {}}
+
+
+def _union(references: Any, more: list[Any]) -> Any:
+    """Return the references of two rows of an item, each once."""
+    if not isinstance(references, list):
+        references = [references]
+    return references + [each for each in more if each not in references]
 
 
 def _records(

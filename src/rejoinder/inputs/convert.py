@@ -22,7 +22,14 @@ def is_dataset(value: Any) -> bool:
 def convert_item(where: str, convert: Callable[[T], Item], value: T) -> Item:
     """Convert a value to an item; errors begin with ``where``, such as ``row 3``."""
     try:
-        return convert(value)
+        item = convert(value)
+        msgspec.json.encode(item)
+        return item
+    except UnicodeEncodeError:
+        raise DataError(
+            "a text has a lone surrogate (half of a character), which can't be written as UTF-8",
+            path=where,
+        ) from None
     except msgspec.ValidationError as error:
         raise DataError(explain(str(error)), path=where) from None
     except OverflowError:

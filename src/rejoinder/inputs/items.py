@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rejoinder.errors import DataError
-from rejoinder.files.columns import Columns, lookalikes, rename_fields
+from rejoinder.files.columns import Columns, lookalikes, missing_fields, rename_fields
 from rejoinder.files.item_file import OnNote, read_items, repetition_note
 from rejoinder.inputs.convert import convert_item, is_dataset
 from rejoinder.items import Item, ItemReader, checked
@@ -56,6 +56,7 @@ def _converted(
     items: Iterable[Any], columns: Columns | None, on_note: OnNote | None
 ) -> Iterator[Item]:
     noted: set[str] = set()
+    names: set[str] = set()
     reader = ItemReader()
 
     def convert(number: int, value: Any) -> Item:
@@ -68,6 +69,7 @@ def _converted(
             )
         record = dict(value)
         if columns:
+            names.update(record)
             record = rename_fields(record, columns)
         if on_note is not None:
             for name, field in lookalikes(record).items():
@@ -80,6 +82,8 @@ def _converted(
         return convert_item(f"item {number}", reader.item, record)
 
     yield from _unique(convert(number, value) for number, value in enumerate(items))
+    if columns and names and (problem := missing_fields(columns, names)):
+        raise DataError(problem)
     if on_note is not None and (note := repetition_note(reader.repeated)):
         on_note(note)
 

@@ -38,7 +38,12 @@ def from_texts(
     for name, values in arguments.items():
         if values is None:
             continue
-        if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        is_table = hasattr(values, "columns") or hasattr(values, "column_names")
+        if (
+            isinstance(values, (str, bytes, Mapping))
+            or not isinstance(values, Iterable)
+            or is_table
+        ):
             kind = "one text" if isinstance(values, str) else type(values).__name__
             raise UsageError(f"{name}: expected a list with an entry for each reply; got {kind}")
         columns[name] = list(values)

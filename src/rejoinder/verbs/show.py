@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import DataError, UsageError
-from rejoinder.files.item_file import read_items
+from rejoinder.files.item_file import ItemFile, read_items
 from rejoinder.files.jsonl import read_scores
 from rejoinder.items import Item, Score
 from rejoinder.registry import TOKENIZERS
 from rejoinder.spec import did_you_mean
 from rejoinder.text.languages import language as find_language
+from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import Result, to_plain
 
 if TYPE_CHECKING:
@@ -62,25 +63,26 @@ def show(
     columns: Columns | None = None,
     language: str | None = None,
     max_items: int | None = None,
+    monitor: Monitor = SILENT,
 ) -> ShowResult | ListResult:
     """Return one item with its references and scores, or, without ``id``, the items of a file."""
-    path = os.fspath(items)
+    source = ItemFile(os.fspath(items), columns, monitor.note)
     if id is None:
         if scores is not None:
             raise UsageError("--scores shows the scores of one item: give its id")
-        return _list(path, columns, max_items)
+        return _list(source, max_items)
     from rejoinder.reporting.item_view import View
 
     tokenizer = TOKENIZERS.make(find_language(language or "en").tokenizer)
-    item = _find(path, columns, id)
+    item = _find(source, id)
     own = [] if scores is None else _scores(os.fspath(scores), id)
     return ShowResult(View.of(item, tokenizer, own))
 
 
-def _list(path: str, columns: Columns | None, max_items: int | None) -> ListResult:
+def _list(source: ItemFile, max_items: int | None) -> ListResult:
     shown: list[Item] = []
     more = 0
-    for item in read_items(path, columns):
+    for item in read_items(source):
         if max_items is None or len(shown) < max_items:
             shown.append(item)
         else:
@@ -88,16 +90,16 @@ def _list(path: str, columns: Columns | None, max_items: int | None) -> ListResu
     return ListResult(shown, more)
 
 
-def _find(path: str, columns: Columns | None, wanted: str) -> Item:
+def _find(source: ItemFile, wanted: str) -> Item:
     ids = []
-    for item in read_items(path, columns):
+    for item in read_items(source):
         if item.id == wanted:
             return item
         ids.append(item.id)
     advice = did_you_mean(wanted, ids)
     if not advice.startswith("did"):
-        advice = f"'rejoinder show {path}' lists its {len(ids):,} items"
-    raise DataError(f"there is no item '{wanted}': {advice}", path=path)
+        advice = f"'rejoinder show {source.path}' lists its {len(ids):,} items"
+    raise DataError(f"there is no item '{wanted}': {advice}", path=source.name)
 
 
 def _scores(path: str, wanted: str) -> list[Score]:

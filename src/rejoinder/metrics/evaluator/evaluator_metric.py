@@ -113,7 +113,7 @@ class ExpandingMetric(EvaluatorMetric):
             return super().score(scoring)
         expansion = scoring.expansion(evaluator, self.k)
         scores = score_references(self, scoring.expanded(evaluator, self.k), expansion)
-        for number in np.flatnonzero(scores.reasons == NO_REFERENCES):
+        for number in np.flatnonzero(scores.reasons == NO_REFERENCES).tolist():
             if not has_context(scoring.batch.items[number]):  # so none could be retrieved
                 scores.reasons[number] = NEITHER
         return scores

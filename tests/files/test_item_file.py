@@ -285,6 +285,12 @@ def test_foreign_encodings_and_endless_rows(tmp_path: Path, content: bytes, comp
     assert complaint in str(error.value)
 
 
+def test_a_quote_that_merges_rows_of_a_tsv_file(tmp_path: Path) -> None:
+    """Chat exports have no quoting: rows between two quotes must not become one cell."""
+    with pytest.raises(DataError, match=r"i\.tsv:2: a quote opens a cell that ends in line 3"):
+        read(tmp_path / "i.tsv", 'id\tresponse\n1\t"hello\n2\ty"\n3\tz\n')
+
+
 def test_a_workbook_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is a workbook of Excel; save it as 'CSV UTF-8'"):
         read(tmp_path / "i.xlsx", b"PK")

@@ -33,8 +33,8 @@ class CsvRows:
             delimiter = separator[1]
             first = self._next_line() or ""
         self._pending = [first]
-        delimiter = delimiter or likely_delimiter(first)
-        self._reader = csv.reader(self._lines(), delimiter=delimiter, strict=True)
+        self._delimiter = delimiter or likely_delimiter(first)
+        self._reader = csv.reader(self._lines(), delimiter=self._delimiter, strict=True)
         self.names = [name.strip() for name in self._record() or []]
         if not any(self.names):
             raise self._wrong(1, "the first line is empty; expected the names of the columns")
@@ -48,6 +48,12 @@ class CsvRows:
                 return
             if not any(cells):
                 continue  # a blank line, or a row of separators only
+            if self._delimiter == "\t" and any("\n" in cell and "\t" in cell for cell in cells):
+                raise self._wrong(
+                    start,
+                    f"a quote opens a cell that ends in line {self._line}, with tabs between; if"
+                    " the quote belongs to the text, put the cell in quotes and write it twice",
+                )
             if len(cells) < width or any(cells[width:]):
                 raise self._wrong(
                     start,

@@ -193,7 +193,7 @@ def test_a_wrong_log_format_names_the_first_problem_and_writes_rejects(
 def test_a_chat_log_in_another_format_is_recognised(run: Run, tmp_path: Path) -> None:
     record = {"messages": [{"role": "user", "content": "hello"}]}
     (tmp_path / "log.jsonl").write_text(json.dumps(record) + "\n")
-    done = run("fit", "log.jsonl", "--format", "conversations", "--preset", "tiny", "-o", "e")
+    done = run("fit", "log.jsonl", "--format", "twitter", "--preset", "tiny", "-o", "e")
     assert done.returncode == 3
     assert b"the records look like --format chat" in done.stderr
 

@@ -117,5 +117,5 @@ def test_a_limit_that_is_no_number_is_refused(items: Any, limit: Any) -> None:
 
 
 def test_a_limit_may_be_spelt_differently(items: Any) -> None:
-    with pytest.raises(GateFailed, match="is below the limit 0.9"):
+    with pytest.raises(GateFailed, match=r"is below the limit 0\.9"):
         rejoinder.score(items, "bleu(n=2)").fail_under({"bleu( n = 2 )": 0.9})

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from archive import make_archive
 
+from rejoinder.cli import main
 from support import COMMAND, Run
 
 
@@ -166,3 +167,14 @@ def test_a_full_disk_is_named(run: Run, tmp_path: Path) -> None:
         assert not (disk / "p.parquet").exists()
     finally:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_a_chat_of_one_role_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turns = [{"role": "assistant", "content": text} for text in ("hello there", "how are you")]
+    (tmp_path / "c.jsonl").write_text(json.dumps({"messages": turns}) + "\n")
+    output = str(tmp_path / "p.parquet")
+    assert main.run(["corpus", str(tmp_path / "c.jsonl"), "-f", "chat", "-o", output]) == 0
+    assert "warning: there are 0 pairs" in (err := capsys.readouterr().err)
+    assert "--learn-from" in err

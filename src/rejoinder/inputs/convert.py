@@ -23,7 +23,8 @@ def convert_item(where: str, convert: Callable[[T], Item], value: T) -> Item:
     """Convert a value to an item; errors begin with ``where``, such as ``row 3``."""
     try:
         item = convert(value)
-        msgspec.json.encode(item)
+        # raises UnicodeEncodeError for a lone surrogate; the hook is for numpy's numbers
+        msgspec.json.encode(item, enc_hook=lambda number: number.item())
         return item
     except UnicodeEncodeError:
         raise DataError(

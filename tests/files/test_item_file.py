@@ -110,8 +110,8 @@ def test_a_guess_is_reported_once(tmp_path: Path) -> None:
     )
     assert notes == [
         f"{tmp_path}/i.csv: columns recognised by name: response = answer, system = model;"
-        " no column was recognised as context; not read: colour; add --columns context=colour"
-        " (--columns FIELD=NAME changes it)"
+        " no column was recognised as context; not read: colour; add columns={'context': 'colour'}"
+        " (columns={'FIELD': 'NAME'} changes it)"
     ]
 
 
@@ -191,7 +191,8 @@ def test_a_column_that_may_hold_ratings_is_mentioned(tmp_path: Path) -> None:
     content = "context,response,score\nhi,hello,4\nhi,no,\n"
     assert read(tmp_path / "i.csv", content, on_note=notes.append)[0].ratings is None
     assert notes == [
-        f"{tmp_path}/i.csv: not read: score; if 'score' holds ratings, add --columns ratings=score"
+        f"{tmp_path}/i.csv: not read: score; if 'score' holds ratings, add"
+        " columns={'ratings': 'score'}"
     ]
     read(tmp_path / "i.csv", content.replace("4", "good"), on_note=notes.append)
     assert len(notes) == 1
@@ -212,7 +213,7 @@ def test_columns_that_are_not_read_are_listed_if_others_are_named(tmp_path: Path
     read(tmp_path / "i.csv", content, on_note=notes.append)
     assert notes[1:] == [
         f"{tmp_path}/i.csv: no column was recognised as context; not read: n, chat, agent;"
-        " add --columns context=chat"
+        " add columns={'context': 'chat'}"
     ]
 
 
@@ -285,10 +286,55 @@ def test_foreign_encodings_and_endless_rows(tmp_path: Path, content: bytes, comp
     assert complaint in str(error.value)
 
 
-def test_a_quote_that_merges_rows_of_a_tsv_file(tmp_path: Path) -> None:
-    """Chat exports have no quoting: rows between two quotes must not become one cell."""
-    with pytest.raises(DataError, match=r"i\.tsv:2: a quote opens a cell that ends in line 3"):
-        read(tmp_path / "i.tsv", 'id\tresponse\n1\t"hello\n2\ty"\n3\tz\n')
+DSTC10 = "dialogue_id,model,context,response,reference,annotations,note\n"
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_a_table_with_the_columns_of_dstc10(tmp_path: Path, ending: str) -> None:
+    """It is read like JSON lines with the same names; a cell holds JSON or a printed dictionary."""
+    content = DSTC10 + (
+        '7,a,"hi\nyou",fine,good,"{""overall"": [4, 5], ""grammar"": [1, 1]}",x\n'
+        "7,b,hi,no,good,{'Overall': 3.5},\n"
+        "8,a,hi,yes,,,\n"
+    )
+    notes: list[str] = []
+    if ending == "tsv":
+        content = content.replace(",", "\t").replace("\t ", ", ")
+    assert read(tmp_path / f"i.{ending}", content, on_note=notes.append) == [
+        Item("7:a", "fine", ["hi", "you"], "a", [Reference("good")], [4, 5], "7"),
+        Item("7:b", "no", ["hi"], "b", [Reference("good")], 3.5, "7"),
+        Item("8:a", "yes", ["hi"], "a", context_id="8"),
+    ]
+    assert notes == [
+        f"{tmp_path}/i.{ending}: columns recognised by name: id = dialogue_id + model,"
+        " context_id = dialogue_id, system = model, references = reference, ratings = annotations;"
+        " not read: note (columns={'FIELD': 'NAME'} changes it)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        (
+            "7,a,hi,x,,4,",
+            'i.csv:2: annotations: expected ratings by quality, such as {"overall": [',
+        ),
+        ("7,a,hi,x,,{bad},", "to read other ratings, add columns={'ratings': 'annotations'}"),
+        (",a,hi,x,,,", "i.csv:2: the dialogue_id is missing; expected a name or number"),
+        ("7,a,hi,x,,,\n7,a,hi,y,,,", "i.csv:3: the id is in line 2, too"),
+    ],
+)
+def test_mistakes_in_a_table_of_dstc10(tmp_path: Path, row: str, complaint: str) -> None:
+    with pytest.raises(DataError) as error:
+        read(tmp_path / "i.csv", f"{DSTC10}{row}\n")
+    assert complaint in str(error.value)
+
+
+def test_named_columns_of_a_table_of_dstc10(tmp_path: Path) -> None:
+    (item,) = read(
+        tmp_path / "i.csv", f"{DSTC10}7,a,hi,x,,4,\n", columns={"ratings": "annotations"}
+    )
+    assert (item.ratings, item.system, item.context_id) == (4.0, "a", "7")
 
 
 def test_a_workbook_is_named(tmp_path: Path) -> None:
@@ -335,6 +381,14 @@ def test_lists_of_texts_and_objects_in_a_cell(tmp_path: Path) -> None:
     first, second = read(tmp_path / "i.csv", content)
     assert first.references == [Reference("b"), Reference("c", 0.5)]
     assert second.references == [Reference("[laughs] yes")]
+
+
+def test_ratings_of_references_in_a_cell(tmp_path: Path) -> None:
+    content = (
+        'reply,refs\na,"[{""text"": ""c"", ""ratings"": {""ann"": 4, ""bob"": ""2""}}, ""d""]"\n'
+    )
+    (item,) = read(tmp_path / "i.csv", content)
+    assert item.references == [Reference("c", ratings={"ann": 4.0, "bob": 2.0}), Reference("d")]
 
 
 def test_rows_of_a_rating_may_have_different_references(tmp_path: Path) -> None:
@@ -395,7 +449,6 @@ def test_parquet(tmp_path: Path) -> None:
     ("table", "complaint"),
     [
         (pa.table({"response": [1]}), "i.parquet:1: response: expected text, got a whole number"),
-        (pa.table({"response": [None]}), "i.parquet:1: the field is missing:"),
         (pa.Table.from_arrays([pa.array(["a"])] * 2, ["reply", "reply"]), "two columns are called"),
         (pa.table({"reply": pa.array([], pa.string())}), "the file is empty; expected items"),
         (pa.table({"response": ["a"], "context": [[1]]}), "context[0]: expected text, got a whole"),
@@ -432,9 +485,9 @@ def test_json_fields_that_look_like_known_ones_are_named(tmp_path: Path) -> None
     assert [item.references for item in read(path, content, on_note=notes.append)] == [[], [], []]
     assert sorted(notes) == [
         f"{path}: the field 'bot' (1 lines) is not read;"
-        " if it holds the system, add --columns system=bot",
+        " if it holds the system, add columns={'system': 'bot'}",
         f"{path}: the field 'refs' (2 lines) is not read;"
-        " if it holds the references, add --columns references=refs",
+        " if it holds the references, add columns={'references': 'refs'}",
     ]
     (item, *_) = read(path, content, columns={"references": "refs", "system": "bot"})
     assert (item.system, item.references) == ("x", [Reference("b")])
@@ -518,4 +571,4 @@ def test_messages_about_wide_tables_are_short(tmp_path: Path) -> None:
     assert len(str(error.value)) < 1_000
     notes: list[str] = []
     read(tmp_path / "i.csv", f"reply,{header}\nhi{',' * 5_000}\n", on_note=notes.append)
-    assert "c19 and 4,980 more; add --columns context=c0 (--columns" in notes[0]
+    assert "c19 and 4,980 more; add columns={'context': 'c0'} (columns={'FIELD'" in notes[0]

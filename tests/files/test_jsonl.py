@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 import zstandard
 
@@ -48,8 +49,19 @@ def test_references_in_both_forms_and_ragged(tmp_path: Path) -> None:
     [({"x": 1, "y": 4}, 2.5), ([1, 2, 6], 3.0), (4, 4.0), (None, None), ([], None), ({}, None)],
 )
 def test_ratings_in_all_forms(tmp_path: Path, ratings: object, average: float | None) -> None:
-    (item,) = read(tmp_path, lines({**GOOD, "ratings": ratings}))
+    references = ["hey", {"text": "hi", "ratings": ratings}]
+    (item,) = read(tmp_path, lines({**GOOD, "ratings": ratings, "references": references}))
     assert item.rating() == average
+    assert [reference.rating() for reference in item.references] == [None, average]
+
+
+def test_ratings_of_references_are_written_and_numbers_may_be_text(tmp_path: Path) -> None:
+    references = [{"text": "hey", "ratings": {"ann": "4", "bob": 2}}, {"text": "hi"}]
+    (item,) = read(tmp_path, lines({**GOOD, "references": references}))
+    assert item.references == [Reference("hey", ratings={"ann": 4.0, "bob": 2.0}), Reference("hi")]
+    written = msgspec.json.encode(item) + b"\n"
+    assert b'"references":[{"text":"hey","ratings":{"ann":4.0,"bob":2.0}},{"text":"hi"}]' in written
+    assert read(tmp_path, written) == [item]
 
 
 def test_dstc10_names(tmp_path: Path) -> None:
@@ -136,6 +148,14 @@ BAD = [
     (
         b'{"id": "b", "response": "x", "references": [{"text": "y", "weight": 1.5}]}\n',
         r"2: references\[0\].weight: expected a weight from -1 to 1, got 1.5",
+    ),
+    (
+        b'{"id": "b", "response": "x", "references": [{"text": "y", "ratings": [1, 2e15]}]}\n',
+        r"2: references\[0\].ratings: expected numbers from -1e.15 to 1e.15, got 2e.15",
+    ),
+    (
+        b'{"id": "b", "response": "x", "references": [{"text": "y", "ratings": {"a": "good"}}]}\n',
+        r"2: references\[0\].ratings.*: expected a number",
     ),
     (b'{"id": "a", "response": "x"}\n', "2: the id is in line 1, too"),
     (b'{"id": "b", "response": "\xff"}\n', "2: the line is not UTF-8"),

@@ -15,6 +15,7 @@ from rejoinder.learn.checkpoint import Model, load_model, save_model
 from rejoinder.learn.networks import cross_encoder
 from rejoinder.learn.networks.cross_encoder import NO_TOKEN, CrossRater, CrossScorer
 from rejoinder.learn.networks.ensemble import Ensemble, make_ensemble, members_of, separate_losses
+from rejoinder.learn.networks.folded_scorer import FoldedScorer
 from rejoinder.learn.networks.raters import GruRater, VectorRater, rating
 from rejoinder.learn.networks.scorers import Bilinear, GruScorer, VectorScorer, margin_loss
 
@@ -83,10 +84,10 @@ def make(name: str) -> tuple[Model, list[Tensor]]:
         return VectorScorer(DIMENSIONS, VIEWS, hidden_size=32), [u1, r1]
     if name == "ngram scorer":
         return VectorScorer(DIMENSIONS - 3, VIEWS, hidden_size=32, char_ngram_buckets=3), [u1, r1]
-    if name == "question scorer":
-        return VectorScorer(
-            DIMENSIONS - 4, VIEWS, hidden_size=32, char_ngram_buckets=3, question_feature=True
-        ), [u1, r1]
+    if name in ("question scorer", "ensemble of question scorers"):
+        sizes = {"hidden_size": 32, "char_ngram_buckets": 3, "question_feature": True}
+        size = 1 if name == "question scorer" else 3
+        return make_ensemble(size, lambda: VectorScorer(DIMENSIONS - 4, VIEWS, **sizes)), [u1, r1]
     if name == "extra-layer scorer":
         return VectorScorer(DIMENSIONS, VIEWS, hidden_size=32, sentence_dimensions=5), [u1, r1]
     if name == "ensemble of raters":
@@ -107,7 +108,11 @@ RATERS = [
 ]  # fmt: skip
 SCORERS = [
     "gru scorer", "vector scorer", "ngram scorer", "question scorer", "cross scorer",
-    "extra-layer scorer", "ensemble of scorers",
+    "extra-layer scorer", "ensemble of scorers", "ensemble of question scorers",
+]  # fmt: skip
+VECTOR_SCORERS = [
+    "vector scorer", "ngram scorer", "question scorer", "extra-layer scorer",
+    "ensemble of scorers", "ensemble of question scorers",
 ]  # fmt: skip
 
 
@@ -232,6 +237,30 @@ def test_several_replies_to_a_context_are_scored_as_one_by_one(name: str) -> Non
     found = model(context, torch.stack([reply, other], dim=1).flatten(0, 1))
     torch.testing.assert_close(found[::2], model(context, reply))
     torch.testing.assert_close(found[1::2], model(context, other))
+
+
+@pytest.mark.parametrize("name", VECTOR_SCORERS)
+def test_a_folded_scorer_gives_the_scores_of_the_networks(name: str) -> None:
+    """Five replies to each context, random weights, and signs for questions and answers."""
+    model, (context, reply) = make(name)
+    signs = torch.randn(2, ROWS, generator=torch.Generator().manual_seed(5)).sign()
+    if "question" in name:
+        context[:, :, 4], reply[:, 4] = signs[0, :, None], signs[1]
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.3 * torch.randn(parameter.shape)
+    replies = torch.stack([reply.roll(places, 0) for places in range(5)], dim=1).flatten(0, 1)
+    folded = FoldedScorer.of(model)
+    assert folded is not None
+    with torch.inference_mode():
+        expected = model.eval()(context, replies)
+        torch.testing.assert_close(folded(context, replies), expected, rtol=0, atol=1e-5)
+    assert expected.std() > 0.1
+
+
+@pytest.mark.parametrize("name", sorted(set(SCORERS) - set(VECTOR_SCORERS)))
+def test_only_vector_scorers_are_folded(name: str) -> None:
+    assert FoldedScorer.of(make(name)[0]) is None
 
 
 @pytest.mark.parametrize("name", RATERS)

@@ -22,6 +22,7 @@ from rejoinder.learn.inference import MODEL
 from rejoinder.learn.inputs import make_input
 from rejoinder.learn.inputs.input_encoder import InputEncoder
 from rejoinder.learn.networks.ensemble import members_of
+from rejoinder.learn.networks.folded_scorer import MIN_REPLIES
 from rejoinder.learn.progress import TrainingProgress
 from rejoinder.learn.rater import Rater
 from rejoinder.learn.scorer import Scorer, ScorerBatches, fit_scorer, scorer_loss
@@ -114,6 +115,32 @@ def test_a_score_is_independent_of_other_items(
         scorer.score(contexts[::-1], replies[::-1])[::-1], together, rtol=0, atol=1e-5
     )
     assert len(scorer.score([], [])) == 0
+
+
+def test_many_replies_to_a_context_score_as_each_alone(
+    fitted: dict[str, tuple[Scorer, TrainingResult]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From MIN_REPLIES on, weights are folded: two contexts have as many, one has one less."""
+    scorer, _ = fitted["vectors"]
+    folded = scorer._folded
+    assert folded is not None
+    calls = []
+
+    def counted(contexts: Tensor, replies: Tensor) -> Tensor:
+        calls.append((len(contexts), len(replies)))
+        return folded(contexts, replies)
+
+    monkeypatch.setitem(scorer.__dict__, "_folded", counted)
+    numbers = [MIN_REPLIES, MIN_REPLIES - 1, MIN_REPLIES]
+    contexts = [[f"w{letter}"] for letter, n in zip("abc", numbers, strict=True) for _ in range(n)]
+    words = [word for response in DATA.training.responses for word in response.split()]
+    replies = [f"{words[i]} {words[-i - 1]}" for i in range(len(contexts))]
+    found = scorer.score(contexts, replies)
+    assert calls == [(2, 2 * MIN_REPLIES)]
+    alone = [float(scorer.score([c], [r])[0]) for c, r in zip(contexts, replies, strict=True)]
+    assert len(calls) == 1
+    np.testing.assert_allclose(found, alone, rtol=0, atol=1e-5)
+    assert found.std() > 0.01
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from rejoinder.errors import UsageError
+from rejoinder.wording import option
 
 Columns = Mapping[str, str | Sequence[str]]
 """From a field, or one of its synonyms, to the column or columns that hold it."""
@@ -75,15 +76,22 @@ RATING_LIKE = ("score", "label", "quality", "overall")
 beside a column of annotators; otherwise it is mentioned."""
 
 SEVERAL = ("references", "context", "ratings")
-"""Fields that may be made up of several columns: ``--columns ratings=r1+r2``."""
+"""Fields that may be made up of several columns: ``ratings=r1+r2``."""
 
 IsNumeric = Callable[[str], bool]
 """Tells of a column whether its first cells are numbers."""
 
 FIELDS = tuple(SYNONYMS)
 ITEM_FIELDS = frozenset(FIELDS) - {"annotator"}
-DSTC10 = frozenset(("dialogue_id", "model", "reference", "annotations"))
+DSTC10 = {
+    "dialogue_id": ["id", "context_id"],
+    "model": ["id", "system"],
+    "reference": ["references"],
+    "annotations": ["ratings"],
+}
+"""Columns of DSTC10, with the fields that are made of them."""
 
+_DSTC10_NEEDED = {"dialogue_id", "response", "annotations"}
 _FIELD_OF = {name: name for name in FIELDS} | {
     synonym: name for name, synonyms in SYNONYMS.items() for synonym in synonyms
 }
@@ -118,25 +126,27 @@ class ColumnMap:
         """All columns that are read."""
         return [name for names in self.fields.values() for name in names]
 
-    @property
-    def note(self) -> str | None:
-        """What was guessed, and what was not read, in words; None if there is nothing to say."""
+    def note(self, hints: bool = True) -> str | None:
+        """Return what was guessed, and what was not read; None if there is nothing to say.
+
+        ``hints`` say how the caller names other columns, where that is possible.
+        """
         read = [f"{name} = {' + '.join(columns)}" for name, columns in self.guessed.items()]
         parts = [f"columns recognised by name: {', '.join(read)}"] if read else []
         if self.context_like:
             parts += [
-                f"no column was recognised as context; not read: {_some(self.unused)};"
-                f" add --columns context={self.context_like}"
+                f"no column was recognised as context; not read: {_some(self.unused)}"
+                + (f"; add {option('columns', {'context': self.context_like})}" if hints else "")
             ]
         elif self.unused and (
             read or self.named or self.rating_like or any(map(_is_field, self.unused))
         ):
             parts += [f"not read: {_some(self.unused)}"]
-        if self.rating_like:
+        if self.rating_like and hints:
             name = self.rating_like
-            parts += [f"if '{name}' holds ratings, add --columns ratings={name}"]
+            parts += [f"if '{name}' holds ratings, add {option('columns', {'ratings': name})}"]
         note = "; ".join(parts)
-        return (f"{note} (--columns FIELD=NAME changes it)" if read else note) or None
+        return (f"{note} ({_named('FIELD')} changes it)" if read and hints else note) or None
 
     def record(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Convert a row to a record of the items format.
@@ -160,11 +170,17 @@ def map_columns(
     needed: Iterable[str] = ("response",),
     is_numeric: IsNumeric = lambda name: False,
 ) -> ColumnMap:
-    """Decide which columns hold which field: those that are named, then those that are guessed."""
+    """Decide which columns hold which field: those that are named, then those that are guessed.
+
+    A table with the columns ``dialogue_id``, ``response`` and ``annotations``, and without ``id``,
+    is one of DSTC10: its records keep these names, which :func:`rejoinder.items.item_from` knows.
+    """
     names = list(names)
     counts = Counter(names)
     if double := [name for name, count in counts.items() if count > 1 and name]:
         raise ColumnError(f"two columns are called '{double[0]}'; rename one of them")
+    if not columns and "id" not in counts and counts.keys() >= _DSTC10_NEEDED:
+        return _dstc10(names)
     named = {f: _resolve(f, wanted, names) for f, wanted in _fields_of(columns).items()}
     texts = [name for f, chosen in named.items() if not f.endswith("id") for name in chosen]
     if double := [name for name, count in Counter(texts).items() if count > 1]:
@@ -185,8 +201,7 @@ def map_columns(
         if name not in fields:
             quoted = _some([f"'{each}'" for each in names])
             raise ColumnError(
-                f"no column holds the {name}; the columns are {quoted}. Name it:"
-                f" --columns {name}=NAME, in Python columns={{'{name}': 'NAME'}}"
+                f"no column holds the {name}; the columns are {quoted}. Name it: {_named(name)}"
             )
     used = {name for chosen in fields.values() for name in chosen}
     unused = [name for name in names if name and name not in used]
@@ -210,6 +225,17 @@ def map_columns(
     ordered = {name: fields[name] for name in FIELDS if name in fields}
     guessed = {name: guessed[name] for name in FIELDS if name in guessed}
     return ColumnMap(ordered, guessed, unused, bool(columns), context_like, rating_like)
+
+
+def _dstc10(names: list[str]) -> ColumnMap:
+    """Map the columns of a table of DSTC10."""
+    read = [name for name in names if name in DSTC10 or name in ITEM_FIELDS]
+    guessed: dict[str, list[str]] = {}
+    for name in read:
+        for field_name in DSTC10.get(name, ()):
+            guessed.setdefault(field_name, []).append(name)
+    unused = [name for name in names if name and name not in read]
+    return ColumnMap({name: [name] for name in read}, guessed, unused)
 
 
 def are_numbers(cells: Iterable[Any]) -> bool:
@@ -375,11 +401,13 @@ def _guess(field_name: str, names: list[str]) -> list[str]:
     candidates = alike or numbered
     if alike and len(candidates) > 1:
         quoted = " and ".join(f"'{name}'" for name in candidates)
-        raise ColumnError(
-            f"{quoted} could all be the {field_name}; name one: --columns {field_name}=NAME,"
-            f" in Python columns={{'{field_name}': 'NAME'}}"
-        )
+        raise ColumnError(f"{quoted} could all be the {field_name}; name one: {_named(field_name)}")
     return candidates
+
+
+def _named(field_name: str) -> str:
+    """Return how the reader names the column of a field."""
+    return option("columns", {field_name: "NAME"})
 
 
 def _some(names: list[str]) -> str:
@@ -426,12 +454,7 @@ def _ratings(cells: dict[str, Any]) -> Any:
 
 
 def _rating(name: str, cell: Any) -> Any:
-    if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
-        try:
-            value = msgspec.json.decode(cell)
-        except (msgspec.DecodeError, RecursionError, OverflowError):
-            value = _printed(cell.strip())
-        cell = cell if value is None else value
+    cell = _parsed(cell)
     if isinstance(cell, list) and cell and all(isinstance(each, tuple) for each in cell):
         cell = dict(cell)  # a map of Arrow
     if isinstance(cell, dict):
@@ -442,6 +465,22 @@ def _rating(name: str, cell: Any) -> Any:
         return number(cell)
     except ValueError as error:
         raise msgspec.ValidationError(f"{error} - at `${name}`") from None
+
+
+def _annotations(cells: dict[str, Any]) -> Any:
+    return _parsed(_text(cells))
+
+
+def _parsed(cell: Any) -> Any:
+    """Return the list or dictionary that a cell holds, as JSON or as Python prints it; else the
+    cell."""
+    if not isinstance(cell, str) or cell.lstrip()[:1] not in ("[", "{"):
+        return cell
+    try:
+        value = msgspec.json.decode(cell)
+    except (msgspec.DecodeError, RecursionError, OverflowError):
+        value = _printed(cell.strip())
+    return cell if value is None else value
 
 
 def _annotator(cells: dict[str, Any]) -> Any:
@@ -499,4 +538,8 @@ _CONVERT: dict[str, Callable[[dict[str, Any]], Any]] = {
     "context_id": _text,
     "ratings": _ratings,
     "annotator": _annotator,
+    "dialogue_id": _text,
+    "model": _text,
+    "reference": _references,
+    "annotations": _annotations,
 }

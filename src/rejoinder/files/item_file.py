@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -31,12 +32,14 @@ from rejoinder.files.jsonl import MAX_LINE_BYTES, JsonLines, UniqueIds, explain
 from rejoinder.files.paths import AnyPath
 from rejoinder.files.tables import CsvRows, ParquetRows
 from rejoinder.items import Item, ItemReader
+from rejoinder.wording import option
 
 T = TypeVar("T")
 OnNote = Callable[[str], None]
 Numbered = Iterable[tuple[int, Mapping[str, Any]]]
 
 _PEEKED_ROWS = 100
+_RATINGS = ("ratings", "annotations")
 _WORKBOOKS = (".xlsx", ".xls", ".ods")
 
 
@@ -44,7 +47,9 @@ class ItemFile(JsonLines):
     """A file of items in any of the formats; it can be read again from its start.
 
     ``columns`` names the columns (or JSON fields) that hold a field, see
-    :mod:`rejoinder.files.columns`; ``on_note`` receives what was guessed or ignored, once a file.
+    :mod:`rejoinder.files.columns`; ``on_note`` receives what was guessed or ignored, once a file,
+    with ``hints`` at ``columns``, unless the caller has no way to give them. Not ``with_ratings``,
+    ratings are not read, so that mistakes in them do not matter.
     """
 
     def __init__(
@@ -53,11 +58,15 @@ class ItemFile(JsonLines):
         columns: Columns | None = None,
         on_note: OnNote | None = None,
         needed: tuple[str, ...] = ("response",),
+        *,
+        hints: bool = True,
+        with_ratings: bool = True,
     ) -> None:
         super().__init__(path)
         self.format = file_format(self.path)
         self._columns, self._on_note, self._needed = columns, on_note, needed
-        self._noted: set[str] = set()
+        self._hints, self._noted = hints, set[str]()
+        self._with_ratings = with_ratings
 
     def decode(self, convert: Callable[[dict[str, Any]], T]) -> Iterator[tuple[int, T]]:
         """Yield line number and converted record; every failure becomes ``file:line: …``."""
@@ -79,8 +88,9 @@ class ItemFile(JsonLines):
                     )
                 except ColumnError as error:
                     raise self.wrong(None, str(error)) from None
-                self.note(columns.note)
-                for line, record in item_records(peeked, columns, self.wrong):
+                self.note(columns.note(self._hints))
+                records = item_records(peeked, columns, self.wrong, with_ratings=self._with_ratings)
+                for line, record in records:
                     yield line, self._convert(convert, record, line)
             except DAMAGE as error:
                 raise self.wrong(
@@ -95,6 +105,8 @@ class ItemFile(JsonLines):
             if self._columns:
                 names.update(record)
                 record = rename_fields(record, self._columns)
+            if not self._with_ratings:
+                record = {name: v for name, v in record.items() if name not in _RATINGS}
             alike = lookalikes(record)
             for pair in alike.items():
                 ignored[pair] += 1
@@ -104,8 +116,8 @@ class ItemFile(JsonLines):
                 for name, field in alike.items():
                     if f"missing required field `{field}`" in str(error):
                         raise msgspec.ValidationError(
-                            f"{error}; there is '{name}': --columns {field}={name} reads it,"
-                            f" in Python columns={{'{field}': '{name}'}}"
+                            f"{error}; there is '{name}':"
+                            f" {option('columns', {field: name})} reads it"
                         ) from None
                 raise
 
@@ -115,7 +127,7 @@ class ItemFile(JsonLines):
         for (name, field), count in ignored.items():
             self.note(
                 f"the field '{name}' ({count:,} lines) is not read;"
-                f" if it holds the {field}, add --columns {field}={name}"
+                f" if it holds the {field}, add {option('columns', {field: name})}"
             )
 
     def _convert(self, convert: Callable[[dict[str, Any]], T], record: Any, line: int) -> T:
@@ -164,13 +176,20 @@ def file_format(path: str) -> str:
 
 
 def item_records(
-    rows: Numbered, columns: ColumnMap, wrong: Callable[[int, str], DataError]
+    rows: Numbered,
+    columns: ColumnMap,
+    wrong: Callable[[int, str], DataError],
+    *,
+    with_ratings: bool = True,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the records of a table with their line numbers.
+    """Yield the records of a table with their line numbers, also ``with_ratings``.
 
     Where a column names the annotator, each row is one rating: rows of the same id (or, without
     ids, of the same context, system and response) are gathered into one record.
     """
+    if not with_ratings:
+        texts = {name: each for name, each in columns.fields.items() if name not in _RATINGS}
+        columns = replace(columns, fields=texts)
     records = _records(rows, columns, wrong)
     if "annotator" not in columns.fields:
         yield from records
@@ -218,8 +237,11 @@ def _records(
             record = columns.record(row)
         except msgspec.ValidationError as error:
             raise wrong(line, explain(str(error))) from None
-        if "id" in columns.fields and record.get("id") is None:
-            raise wrong(line, "the id is missing; expected a name or number that is unique")
+        for name in ("id", "dialogue_id"):
+            if name in columns.fields and record.get(name) is None:
+                raise wrong(line, f"the {name} is missing; expected a name or number")
+        if "response" in columns.fields and record.get("response") is None:
+            record["response"] = ""  # an empty cell, which frames and Parquet files store as null
         yield line, record
 
 
@@ -230,7 +252,7 @@ def repetition_note(count: int) -> str | None:
     rows = "1 row repeats" if count == 1 else f"{count:,} rows repeat"
     return (
         f"{rows} the same context, system and reply, and each is scored; if they are ratings of"
-        " several annotators, add --columns annotator=NAME,ratings=NAME"
+        f" several annotators, add {option('columns', {'annotator': 'NAME', 'ratings': 'NAME'})}"
     )
 
 

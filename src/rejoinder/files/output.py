@@ -27,6 +27,9 @@ from rejoinder.files.paths import AnyPath, hidden_beside, output_mode, reason, r
 LOCK = "lock"
 """Name of the lock file in a work folder."""
 
+PIPE_SECONDS = 10.0
+"""How long a named pipe may be without a reader before it is an error."""
+
 _FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
 
 
@@ -35,7 +38,8 @@ def open_output(path: AnyPath | None) -> Iterator[IO[bytes]]:
     """Open a binary stream to ``path``; the file appears whole, or not at all.
 
     None and ``-`` are stdout. Names that end in .gz or .zst are compressed. A target that is no
-    regular file (a pipe, /dev/null) is written directly: renaming would replace it.
+    regular file (a pipe, /dev/null) is written directly: renaming would replace it. A named pipe
+    needs a reader within ``PIPE_SECONDS``.
     """
     if path is None or str(path) == "-":
         with _explained("stdout"):
@@ -51,7 +55,8 @@ def open_output(path: AnyPath | None) -> Iterator[IO[bytes]]:
         hidden = target if special else hidden_beside(target, f"{os.getpid()}.part")
         if not special:
             _remove_parts_of_dead_runs(target)
-        raw = open(hidden, "wb")
+        is_pipe = mode is not None and stat.S_ISFIFO(mode)
+        raw = _open_pipe(path) if is_pipe else open(hidden, "wb")
         if not special:
             with contextlib.suppress(OSError):  # not all file systems have locks
                 take_lock(raw)
@@ -65,6 +70,26 @@ def open_output(path: AnyPath | None) -> Iterator[IO[bytes]]:
         if not special:
             hidden.unlink(missing_ok=True)
         raise
+
+
+def _open_pipe(path: AnyPath) -> IO[bytes]:
+    """Open a named pipe for writing; a plain ``open`` would wait for a reader for ever."""
+    end = time.monotonic() + PIPE_SECONDS
+    while True:
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() > end:
+                raise UsageError(
+                    f"{path}: nobody opened this pipe for reading within {PIPE_SECONDS:g} seconds;"
+                    " start its reader first"
+                ) from None
+            time.sleep(0.05)
+        else:
+            os.set_blocking(descriptor, True)
+            return open(descriptor, "wb")
 
 
 def _remove_parts_of_dead_runs(target: Path) -> None:

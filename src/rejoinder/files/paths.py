@@ -7,6 +7,7 @@ Paths of inputs raise DataError (exit code 3), paths of outputs UsageError (exit
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rejoinder.errors import DataError, UsageError
+from rejoinder.wording import option
 
 AnyPath = str | os.PathLike[str]
 """A path as users pass it."""
@@ -117,7 +119,7 @@ def check_output(path: AnyPath | None, inputs: Iterable[AnyPath | None]) -> None
 def check_place(path: AnyPath) -> None:
     """Refuse, before any work, an output that has to be a file and can't be one."""
     if str(path) == "-":
-        raise UsageError("-o -: this is not written to stdout; name a file")
+        raise UsageError(f"{option('output', '-')}: this is not written to stdout; name a file")
     mode = output_mode(path)
     if mode is None:
         _check_parent(Path(path))
@@ -145,6 +147,13 @@ def check_new_folder(
             raise UsageError(f"{path}: cannot be written: {reason(error)}") from None
         if not empty and not may_replace(path):
             raise UsageError(f"{path}: is a folder with other things; choose another name")
+
+
+def make_parent(path: AnyPath) -> None:
+    """Make the folder that a new folder is to be in, such as bots/ of bots/hred, if only that one
+    is missing; what can't be made is reported by :func:`check_new_folder`."""
+    with contextlib.suppress(OSError):
+        Path(path).absolute().parent.mkdir(exist_ok=True)
 
 
 def resolve(path: AnyPath) -> Path:

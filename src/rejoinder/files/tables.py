@@ -11,6 +11,7 @@ from typing import IO, Any
 
 from rejoinder.errors import DataError, missing_extra
 from rejoinder.files.paths import AnyPath, open_regular, reason
+from rejoinder.files.tsv import explain_csv, tab_records
 
 DELIMITERS = ",;\t|"
 BATCH_ROWS = 1_000
@@ -33,27 +34,22 @@ class CsvRows:
             delimiter = separator[1]
             first = self._next_line() or ""
         self._pending = [first]
-        self._delimiter = delimiter or likely_delimiter(first)
-        self._reader = csv.reader(self._lines(), delimiter=self._delimiter, strict=True)
-        self.names = [name.strip() for name in self._record() or []]
+        delimiter = delimiter or likely_delimiter(first)
+        self._reader = csv.reader(self._lines(), delimiter=delimiter, strict=True)
+        _, header = next(self._csv_records(), (1, []))
+        self.names = [name.strip() for name in header]
         if not any(self.names):
             raise self._wrong(1, "the first line is empty; expected the names of the columns")
+        self._records = self._csv_records()
+        if delimiter == "\t":
+            lines = self._numbered_lines()
+            self._records = tab_records(lines, len(self.names), max_bytes, self._wrong)
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
         width = len(self.names)
-        while True:
-            start = self._line + 1
-            cells = self._record()
-            if cells is None:
-                return
+        for start, cells in self._records:
             if not any(cells):
                 continue  # a blank line, or a row of separators only
-            if self._delimiter == "\t" and any("\n" in cell and "\t" in cell for cell in cells):
-                raise self._wrong(
-                    start,
-                    f"a quote opens a cell that ends in line {self._line}, with tabs between; if"
-                    " the quote belongs to the text, put the cell in quotes and write it twice",
-                )
             if len(cells) < width or any(cells[width:]):
                 raise self._wrong(
                     start,
@@ -62,19 +58,22 @@ class CsvRows:
                 )
             yield start, dict(zip(self.names, cells, strict=False))
 
-    def _record(self) -> list[str] | None:
-        start = self._line + (0 if self._pending else 1)
+    def _csv_records(self) -> Iterator[tuple[int, list[str]]]:
+        while True:
+            start = self._line + (0 if self._pending else 1)
+            self._record_bytes = 0
+            try:
+                yield start, next(self._reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise self._wrong(start, f"broken row: {explain_csv(error)}") from None
+
+    def _numbered_lines(self) -> Iterator[tuple[int, str]]:
         self._record_bytes = 0
-        try:
-            return next(self._reader, None)
-        except csv.Error as error:
-            if "unexpected end" in str(error):
-                why = "a quote is opened and never closed"
-            elif "expected after" in str(error):
-                why = "text follows a closing quote; a quote inside quotes is written twice"
-            else:
-                why = str(error)
-            raise self._wrong(start, f"broken row: {why}") from None
+        while (line := self._next_line()) is not None:
+            yield self._line, line
+            self._record_bytes = 0
 
     def _lines(self) -> Iterator[str]:
         while self._pending:

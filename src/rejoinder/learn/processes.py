@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import os
 
+from rejoinder.errors import UsageError
+
+
+class NotMainProcess(UsageError):
+    """This process of ``torchrun`` only helped to train: the main process has the result."""
+
 
 def world_size() -> int:
     """Return how many processes train together."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,6 +29,7 @@ from rejoinder.learn.inference import (
 from rejoinder.learn.inputs.input_encoder import Contexts, EncodedTexts, InputEncoder
 from rejoinder.learn.negatives import NegativeSampler
 from rejoinder.learn.networks.ensemble import make_ensemble, members_of, separate_losses
+from rejoinder.learn.networks.folded_scorer import MIN_REPLIES, FoldedScorer
 from rejoinder.learn.networks.scorers import VectorScorer, logistic_loss, margin_loss
 from rejoinder.learn.progress import TrainingProgress
 from rejoinder.learn.settings import PARROT, RANDOM, VECTOR_NEGATIVES, ScorerSettings
@@ -52,6 +54,10 @@ class Scorer(FittedNetwork):
         "cosine_weight": float,
     }
 
+    @cached_property
+    def _folded(self) -> FoldedScorer | None:
+        return FoldedScorer.of(self.model)
+
     def score(self, contexts: Contexts, replies: Sequence[str]) -> NDArray[np.float64]:
         """[n] return how well each reply fits its context, from 0 to 1."""
         if len(contexts) != len(replies):
@@ -62,7 +68,8 @@ class Scorer(FittedNetwork):
         weight = self.options["cosine_weight"]
         raw = np.empty(len(replies))
         for numbers, rows in inference_batches(prefixes, queries.lengths[prefixes] + texts.lengths):
-            raw[rows] = _raw_scores(self.model, queries.batch(numbers), texts.batch(rows), weight)
+            batch = queries.batch(numbers), texts.batch(rows)
+            raw[rows] = _raw_scores(self.model, *batch, weight, self._folded)
         logits = self.options["slope"] * raw + self.options["intercept"]
         return torch.from_numpy(logits).sigmoid().numpy()
 
@@ -183,11 +190,20 @@ def scorer_loss(settings: ScorerSettings) -> Loss[Batch]:
 
 
 def _raw_scores(
-    model: nn.Module, contexts: Tensor, replies: Tensor, cosine_weight: float
+    model: nn.Module,
+    contexts: Tensor,
+    replies: Tensor,
+    cosine_weight: float,
+    folded: FoldedScorer | None = None,
 ) -> NDArray[np.float64]:
-    """[replies] return the score of the network plus the weighted cosine, before calibration."""
+    """[replies] return the score of the network plus the weighted cosine, before calibration.
+
+    ``folded`` is the same network, faster for many replies to a context.
+    """
+    many = len(replies) >= MIN_REPLIES * len(contexts)
+    network = folded if many and folded is not None else model
     with torch.inference_mode():
-        scores: Tensor = model(contexts, replies)
+        scores: Tensor = network(contexts, replies)
         first = members_of(model)[0]
         if cosine_weight and isinstance(first, VectorScorer):
             scores = scores + cosine_weight * first.max_cosine(contexts, replies)

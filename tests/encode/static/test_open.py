@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rejoinder.encode.cache import open_cache
 from rejoinder.encode.static import open_vectors
 from rejoinder.encode.static.convert import open_foreign_file
 from rejoinder.errors import DataError, MissingExtra
+from rejoinder.files.cache import open_cache
 
 TEXT = "the 1 2\nof 3 4\n"
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rejoinder.encode.cache import open_cache
 from rejoinder.encode.transformer import Encoder, open_encoder
 from rejoinder.encode.transformer import model_folder as folder_module
 from rejoinder.encode.transformer.bert_network import BertNetwork
 from rejoinder.errors import UsageError
+from rejoinder.files.cache import open_cache
 from tiny_models import TEXTS
 
 Make = Callable[..., Path]

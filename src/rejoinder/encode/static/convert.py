@@ -15,7 +15,6 @@ import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
-from rejoinder.encode.cache import cache_folder, open_cache
 from rejoinder.encode.static.formats import read_foreign
 from rejoinder.encode.static.formats.source import Source
 from rejoinder.encode.static.vectors_folder import new_vectors_folder, open_vectors_folder
@@ -23,6 +22,7 @@ from rejoinder.encode.static.vectors_manifest import FORMAT
 from rejoinder.encode.static.word_vectors import Bools, Floats, WordVectors
 from rejoinder.encode.transformer.model_folder import cached_file_digest
 from rejoinder.errors import DataError
+from rejoinder.files.cache import cache_folder, open_cache
 from rejoinder.files.output import locked
 
 

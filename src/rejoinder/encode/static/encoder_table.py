@@ -15,12 +15,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rejoinder.encode.cache import open_cache
 from rejoinder.encode.static.word_vectors import Bools, Floats, Ints, WordVectors
 from rejoinder.encode.transformer.model_folder import ModelFolder
 from rejoinder.encode.transformer.safetensors_header import TensorInfo, read_header
 from rejoinder.encode.transformer.tokenizer import open_tokenizer
 from rejoinder.errors import DataError
+from rejoinder.files.cache import open_cache
 from rejoinder.files.checked import check_values, read_bytes, read_json
 from rejoinder.files.paths import is_file
 

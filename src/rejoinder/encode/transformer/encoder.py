@@ -11,7 +11,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.encode.cache import Cache, key_of, open_cache
 from rejoinder.encode.transformer.batching import length_batches, select_texts
 from rejoinder.encode.transformer.find_model import (
     DEFAULT_MODEL,
@@ -26,6 +25,7 @@ from rejoinder.encode.transformer.tokenizer import (
     open_tokenizer,
 )
 from rejoinder.errors import DataError, UsageError
+from rejoinder.files.cache import Cache, key_of, open_cache
 from rejoinder.progress import Progress
 from rejoinder.text.distinct import distinct
 

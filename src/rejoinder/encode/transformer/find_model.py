@@ -21,8 +21,8 @@ from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 
-from rejoinder.encode.cache import cache_folder
 from rejoinder.errors import DataError, MissingExtra, ResourceError, missing_extra
+from rejoinder.files.cache import cache_folder
 from rejoinder.files.paths import exists, expand_user, is_folder, reason
 
 DEFAULT_MODEL = "minilm"

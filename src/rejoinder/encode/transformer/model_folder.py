@@ -15,11 +15,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from rejoinder.encode.cache import Cache, key_of
 from rejoinder.encode.transformer.families import SHIFTED_POSITIONS
 from rejoinder.encode.transformer.find_model import PACKAGED
 from rejoinder.encode.transformer.safetensors_header import TensorInfo, read_header
 from rejoinder.errors import DataError, MissingExtra
+from rejoinder.files.cache import Cache, key_of
 from rejoinder.files.checked import read_bytes, read_json
 from rejoinder.files.paths import file_digest, is_file, open_regular
 from rejoinder.text.identify import language_code

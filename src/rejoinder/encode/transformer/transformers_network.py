@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,33 @@ class TransformersNetwork:
 
 def load_model(folder: ModelFolder, layers: int) -> Any:
     """Return the model of a folder with its first ``layers`` layers."""
+
+    def choose(transformers: Any, config: Any) -> tuple[Any, Any]:
+        config = _truncated(config, layers)
+        is_encoder = type(config) in transformers.MODEL_FOR_TEXT_ENCODING_MAPPING
+        return (
+            transformers.AutoModelForTextEncoding if is_encoder else transformers.AutoModel,
+            config,
+        )
+
+    model, config = load_checked(folder, choose, folder.precision, unused="pooler")
+    if config.is_encoder_decoder and hasattr(model, "get_encoder"):
+        model = model.get_encoder()
+    return model.eval()
+
+
+def load_checked(
+    folder: ModelFolder,
+    choose: Callable[[Any, Any], tuple[Any, Any]],
+    precision: str,
+    unused: str | None = None,
+) -> tuple[Any, Any]:
+    """Return a model of transformers and its configuration, from files alone: no code of the
+    folder is run, nothing is downloaded, and every weight is there, finite and of its size.
+
+    ``choose`` takes the package and the configuration, and returns the class to load and the
+    configuration to load it with. Weights with ``unused`` in their name are not checked.
+    """
     quiet_transformers()
     try:
         import torch
@@ -84,47 +111,39 @@ def load_model(folder: ModelFolder, layers: int) -> Any:
     path = str(folder.path)
     # weights are initialised at random before they are read: keep the user's random state
     with (
-        _silent(transformers),
+        silenced(transformers),
         torch.random.fork_rng(devices=[]),
         explain_failure(folder.path, "the model can't be opened", folder.name),
     ):
         config = transformers.AutoConfig.from_pretrained(
             path, local_files_only=True, trust_remote_code=False
         )
-        config = _truncated(config, layers)
-        by_family = transformers.MODEL_FOR_TEXT_ENCODING_MAPPING
-        kind = (
-            transformers.AutoModelForTextEncoding
-            if type(config) in by_family
-            else transformers.AutoModel
-        )
-        _check_size(folder, kind, config)
+        kind, config = choose(transformers, config)
+        check_size(folder, kind, config)
         model, report = kind.from_pretrained(
             path,
             config=config,
             local_files_only=True,
             trust_remote_code=False,
             use_safetensors=True,
-            dtype=getattr(torch, folder.precision),
+            dtype=getattr(torch, precision),
             output_loading_info=True,
             ignore_mismatched_sizes=True,
         )
     # transformers fills missing weights with random numbers
     wrong = {*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])}
-    wrong = {key for key in wrong if "pooler" not in key}
+    wrong = {key for key in wrong if unused is None or unused not in key}
     if wrong:
         raise DataError(
             f"the weights have no {min(wrong)} of the size that config.json asks for", path=path
         )
     for name, tensor in model.named_parameters():
-        if "pooler" not in name:
+        if unused is None or unused not in name:
             check_finite(folder.path, name, tensor.detach())
-    if config.is_encoder_decoder and hasattr(model, "get_encoder"):
-        model = model.get_encoder()
-    return model.eval()
+    return model, config
 
 
-def _check_size(folder: ModelFolder, kind: Any, config: Any) -> None:
+def check_size(folder: ModelFolder, kind: Any, config: Any) -> None:
     """Refuse a configuration that asks for far more parameters than the weights have.
 
     The model is built without memory for its parameters, to count them.
@@ -153,7 +172,7 @@ def _truncated(config: Any, layers: int) -> Any:
 
 
 @contextlib.contextmanager
-def _silent(transformers: Any) -> Iterator[None]:
+def silenced(transformers: Any) -> Iterator[None]:
     """Switch off hints and progress bars of transformers, and restore its settings afterwards."""
     logging = transformers.utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

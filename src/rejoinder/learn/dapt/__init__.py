@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from rejoinder.encode.cache import open_cache
 from rejoinder.encode.transformer.find_model import DEFAULT_MODEL, find_model_folder
 from rejoinder.encode.transformer.model_folder import ModelFolder
 from rejoinder.encode.transformer.transformers_network import load_model
+from rejoinder.files.cache import open_cache
 from rejoinder.files.output import whole_folder
 from rejoinder.files.paths import check_new_folder, file_digest, work_folder
 from rejoinder.learn.batches import LengthBatches

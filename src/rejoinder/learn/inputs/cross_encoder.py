@@ -12,12 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rejoinder.encode.cache import open_cache
 from rejoinder.encode.transformer.find_model import DEFAULT_MODEL, find_model_folder
 from rejoinder.encode.transformer.model_folder import SETTINGS, TOKENIZERS, ModelFolder
 from rejoinder.encode.transformer.tokenizer import load_transformers_tokenizer
 from rejoinder.encode.transformer.transformers_network import load_model
 from rejoinder.errors import DataError, UsageError
+from rejoinder.files.cache import open_cache
 from rejoinder.files.checked import inside
 from rejoinder.files.paths import is_file, is_folder
 from rejoinder.learn.checkpoint import Model

@@ -25,7 +25,7 @@ from rejoinder.learn.networks.gru import PAD
 from rejoinder.learn.networks.raters import GruRater
 from rejoinder.learn.networks.scorers import GruScorer
 from rejoinder.learn.settings import RaterSettings, ScorerSettings
-from rejoinder.learn.training_data import TrainingData
+from rejoinder.learn.training_data import Pairs, TrainingData
 from rejoinder.text.distinct import number_distinct
 
 FILE = "subwords.model"
@@ -57,7 +57,7 @@ class SubwordInput(InputEncoder):
             raise UsageError(*problems)
         self.model, self.max_tokens = model, max_tokens
         self.embedding_size, self.hidden_size = embedding_size, hidden_size
-        self._processor = _load(model)
+        self._processor = load_subwords(model)
 
     @classmethod
     def make(
@@ -74,7 +74,7 @@ class SubwordInput(InputEncoder):
         are read."""
         path = work / f"subwords-{data.digest[:12]}-{vocab_size}.model"
         if not path.exists():
-            model = train_subwords(_training_texts(data), vocab_size)
+            model = train_subwords(sample_texts(data.training), vocab_size)
             work.mkdir(parents=True, exist_ok=True)
             with open_output(path) as stream:
                 stream.write(model)
@@ -162,8 +162,12 @@ class SubwordInput(InputEncoder):
         return [[subword + FIRST_SUBWORD for subword in row] for row in rows]
 
 
-def train_subwords(texts: Iterator[str], vocab_size: int) -> bytes:
-    """Return a SentencePiece model; the same texts give the same bytes."""
+def train_subwords(texts: Iterator[str], vocab_size: int, normalisation: str = "nmt_nfkc") -> bytes:
+    """Return a SentencePiece model; the same texts give the same bytes.
+
+    ``normalisation`` is a rule of SentencePiece: ``identity`` keeps, for example, the punctuation
+    of Chinese, which ``nmt_nfkc`` replaces.
+    """
     sentencepiece = _package()
     model = io.BytesIO()
     try:
@@ -173,6 +177,7 @@ def train_subwords(texts: Iterator[str], vocab_size: int) -> bytes:
             vocab_size=vocab_size,
             hard_vocab_limit=False,
             character_coverage=0.9995,
+            normalization_rule_name=normalisation,
             max_sentence_length=MAX_TEXT_BYTES,
             num_threads=1,
             minloglevel=2,
@@ -186,9 +191,8 @@ def train_subwords(texts: Iterator[str], vocab_size: int) -> bytes:
     return model.getvalue()
 
 
-def _training_texts(data: TrainingData) -> Iterator[str]:
-    """Yield both texts of the training pairs, or of a sample at equal distances."""
-    pairs = data.training
+def sample_texts(pairs: Pairs) -> Iterator[str]:
+    """Yield both texts of pairs, or of a sample at equal distances, to train a vocabulary on."""
     step = max(1.0, 2 * len(pairs) / MAX_TRAINING_TEXTS)
     for row in np.arange(0, len(pairs), step).astype(np.int64).tolist():
         for text in (pairs.utterances[row], pairs.responses[row]):
@@ -203,7 +207,8 @@ def _package() -> Any:
     return sentencepiece
 
 
-def _load(model: bytes) -> Any:
+def load_subwords(model: bytes) -> Any:
+    """Return the SentencePiece processor of a model."""
     processor = _package().SentencePieceProcessor()
     try:
         processor.LoadFromSerializedProto(model)

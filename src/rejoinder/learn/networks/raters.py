@@ -25,7 +25,7 @@ from rejoinder.learn.networks.gru import SentenceGru
 from rejoinder.learn.networks.scorers import (
     Bilinear,
     ngram_overlap,
-    num_question_features,
+    question_feature_sizes,
     question_features,
     repeat_rows,
 )
@@ -126,7 +126,7 @@ class VectorRater(EnsembleMember):
         self.dimensions = dimensions
         self.scale = dimensions**0.5
         self.dropout = nn.Dropout(dropout)
-        questions = num_question_features(dimensions) if question_feature else 0
+        questions = sum(question_feature_sizes(dimensions)) if question_feature else 0
         inputs = 2 * (views + 1) * dimensions + questions
         self.mlp = feed_forward(inputs, hidden_size, num_layers, dropout)
         self.bilinear = nn.ModuleList(Bilinear(dimensions) for _ in range(views + 1))

@@ -145,13 +145,17 @@ class VectorScorer(EnsembleMember):
         )
         self.scale = dimensions**0.5
         self.bilinear = nn.ModuleList(Bilinear(dimensions) for _ in range(views))
-        overlaps = views if char_ngram_buckets else 0
-        questions = num_question_features(dimensions) if question_feature else 0
-        features = (3 * views + 1) * dimensions + views + questions + overlaps
-        self.mlp = Perceptron(features, hidden_size, dropout)
-        self.shortcut = nn.Linear(overlaps, 1, bias=False) if overlaps else None
+        self.mlp = Perceptron(sum(self.part_sizes()), hidden_size, dropout)
+        self.shortcut = nn.Linear(views, 1, bias=False) if char_ngram_buckets else None
         if self.shortcut is not None:
             nn.init.zeros_(self.shortcut.weight)  # few steps could not undo random weights
+
+    def part_sizes(self) -> list[int]:
+        """Return the numbers of columns of ``mlp_inputs``; those of questions one by one."""
+        size, views = self.dimensions, len(self.bilinear)
+        questions = question_feature_sizes(size) if self.config["question_feature"] else []
+        overlap = [views] if self.config["char_ngram_buckets"] else []
+        return [size, *views * [size, size, size, 1], *questions, *overlap]
 
     def extract_features(self, contexts: Tensor, replies: Tensor) -> ScorerFeatures:
         """[n, views, dimensions] and [m, dimensions], where m is n or a multiple of it."""
@@ -169,8 +173,13 @@ class VectorScorer(EnsembleMember):
                 repeat_rows(contexts[:, 0, :size], replies), replies[:, :size], self.scale
             )
         if self.shortcut is not None:
-            overlap = ngram_overlap(repeat_rows(contexts[..., size:], replies), replies[:, size:])
+            overlap = self.overlap(contexts, replies)
         return ScorerFeatures(reply, views, questions, overlap)
+
+    def overlap(self, contexts: Tensor, replies: Tensor) -> Tensor:
+        """[m, views] see ``ngram_overlap``."""
+        size = self.dimensions + bool(self.config["question_feature"])
+        return ngram_overlap(repeat_rows(contexts[..., size:], replies), replies[:, size:])
 
     def predict(self, features: ScorerFeatures) -> Tensor:
         """[m] logits."""
@@ -214,9 +223,9 @@ def question_features(turns: Tensor, replies: Tensor, scale: float) -> Tensor:
     )
 
 
-def num_question_features(dimensions: int) -> int:
-    """Return the number of columns of ``question_features``."""
-    return 3 * dimensions + 2
+def question_feature_sizes(dimensions: int) -> list[int]:
+    """Return the numbers of columns that ``question_features`` concatenates."""
+    return [1, 1, dimensions, dimensions, dimensions]
 
 
 def ngram_overlap(texts: Tensor, reply: Tensor) -> Tensor:

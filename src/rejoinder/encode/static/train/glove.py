@@ -12,10 +12,15 @@ The same seed gives the same bits whatever the number of threads. Words are assi
 entries of two blocks are trained by one thread while no other thread uses either block (as in
 Gemulla et al. 2011), and the order depends only on the texts and the seed.
 
-Why not a library: gensim has no GloVe. glove-python and its forks update vectors from several
-threads without locks ("asynchronous stochastic gradient descent"), so two runs differ, and are
-no longer maintained; glovpy downloads and compiles the authors' C program at its first
-import, which updates without locks as well. A seed must give the same evaluator on any machine.
+Why not a library (all tried with Python 3.11): gensim has no GloVe. glove-python does not compile,
+glove-python-binary has no package for it, and both update vectors from several threads without
+locks, so that two runs differ. glovpy clones the authors' C program with git when it is first
+imported, and fails offline. mittens works, but on a dense matrix of all words by all words (8 bytes
+per entry, several times: 1.5 GB for 4,766 words, so 100,000 words are out of reach), and seeds its
+random numbers anew from the system for each matrix, so that no seed repeats a run. On 515,402
+tokens (450,407 counts, 100 dimensions, one thread) it takes .4 s of processor time per epoch and
+has J = 72,232 after 25 epochs and 27,544 after 100; this module takes .9 s for all 25 epochs and
+has J = 26,488.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from rejoinder.errors import DataError, UsageError
 from rejoinder.progress import Progress
 from rejoinder.registry import TOKENIZERS
 from rejoinder.text.tokenizers.tokenizer import Tokenizer
+from rejoinder.wording import option
 
 Floats = NDArray[np.float32]
 
@@ -161,12 +162,12 @@ def _check(corpus: Corpus, settings: Settings, inputs: str) -> None:
     if corpus.unsplit == corpus.texts:
         raise DataError(
             f"the tokenizer {settings.tok} can't split any of the {corpus.texts} texts;"
-            " give --language or --tok",
+            f" give {option('language')} or {option('tok')}",
             path=inputs,
         )
     if len(corpus.words) < 2 or len(corpus.starts) - 1 == len(corpus.ids):
         raise DataError(
             f"no two words that occur {settings.min_count} times or more are neighbours;"
-            " give more texts or a smaller --min-count",
+            f" give more texts or a smaller {option('min_count')}",
             path=inputs,
         )

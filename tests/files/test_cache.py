@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.encode import cache as module
-from rejoinder.encode.cache import Cache, cache_folder, key_of, open_cache
+from rejoinder.files import cache as module
+from rejoinder.files.cache import Cache, cache_folder, key_of, open_cache
 
 
 def file_of(folder: Path) -> Path:
@@ -37,7 +37,7 @@ def test_entries_are_read_by_another_process(tmp_path: Path) -> None:
     Cache(tmp_path).put(entries.items())
     code = (
         "import sys; from pathlib import Path\n"
-        "from rejoinder.encode.cache import Cache, key_of\n"
+        "from rejoinder.files.cache import Cache, key_of\n"
         "found = Cache(Path(sys.argv[1])).get([key_of(str(n)) for n in range(1001)])\n"
         "print(len(found), found[key_of('7')].hex())"
     )
@@ -50,6 +50,22 @@ def test_entries_are_read_by_another_process(tmp_path: Path) -> None:
 @given(st.lists(st.text(), max_size=4), st.lists(st.text(), max_size=4))
 def test_different_parts_have_different_keys(one: list[str], other: list[str]) -> None:
     assert (key_of(*one) == key_of(*other)) == (one == other)
+
+
+def test_the_first_of_two_processes_decides(tmp_path: Path) -> None:
+    """What a server said twice must be the same in both runs, also if an entry was damaged."""
+    key = key_of("question")
+    one, two = Cache(tmp_path, kind="answers"), Cache(tmp_path, kind="answers")
+    assert one.put_first(key, b"first") == b"first"
+    assert two.put_first(key, b"second") == b"first"
+    assert two.get([key]) == one.get([key]) == {key: b"first"}
+    assert file_of(tmp_path).name == "answers-1-1.sqlite"
+    with sqlite3.connect(file_of(tmp_path)) as database:
+        database.execute("UPDATE entries SET data = 'damaged'")
+    database.close()
+    assert Cache(tmp_path, kind="answers").put_first(key, b"third") == b"third"
+    assert Cache(tmp_path, kind="answers").get([key]) == {key: b"third"}
+    assert Cache(None).put_first(key, b"memory") == b"memory"
 
 
 def test_texts_are_not_in_the_file(tmp_path: Path) -> None:
@@ -125,7 +141,7 @@ def test_two_processes_rename_a_damaged_file_once(tmp_path: Path) -> None:
 WRITER = """
 import random, sys
 from pathlib import Path
-from rejoinder.encode.cache import Cache, key_of
+from rejoinder.files.cache import Cache, key_of
 cache = Cache(Path(sys.argv[1]))
 order = list(range(400))
 random.Random(int(sys.argv[2])).shuffle(order)
@@ -174,7 +190,7 @@ def test_forked_child_opens_its_own_connection(tmp_path: Path) -> None:
     code = """
 import os, sys
 from pathlib import Path
-from rejoinder.encode.cache import Cache, key_of
+from rejoinder.files.cache import Cache, key_of
 cache = Cache(Path(sys.argv[1]), max_memory=0)
 cache.put([(key_of("parent"), b"1")])
 if os.fork() == 0:

@@ -1,11 +1,11 @@
-"""A cache on disk of values computed for texts, such as vectors.
+"""A cache on disk of what was computed for texts, such as vectors, or answered by a server.
 
-It is one SQLite file in the user's cache folder, shared by all processes. A key is the hash of a
-text together with the model and all settings, so entries never become outdated, and texts are not
-stored. Write-ahead logging makes it safe for concurrent processes, also if one is killed; a
-damaged entry is detected by its checksum and computed again. The cache only saves time: if the
-disk fails or is full, work continues without it. In front of it, recently used entries are kept
-in memory, up to a limit, so that they are not read again.
+It is one SQLite file in the user's cache folder for each kind of value, shared by all processes. A
+key is the hash of a text together with the model and all settings, so entries never become
+outdated, and the texts are not stored. Write-ahead logging makes it safe for concurrent processes,
+also if one is killed; a damaged entry is detected by its checksum and computed again. The cache
+only saves time: if the disk fails or is full, work continues without it. In front of it, recently
+used entries are kept in memory, up to a limit, so that they are not read again.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ MAX_FILE = 20 * 2**30
 """Bytes of the file, which takes at most half of the free disk; the oldest entries are deleted."""
 LOCK_TIMEOUT = 60.0
 """Seconds to wait for other processes that write."""
+VECTORS = "vectors"
+"""The kind of the entries that encoders store; the file is named after it."""
 KEYS_PER_QUERY = 250
 ENTRY_OVERHEAD = 120
 """Approximate number of bytes that an entry takes in memory besides its data."""
@@ -47,6 +49,12 @@ CREATE TABLE IF NOT EXISTS entries (
     id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, checksum INTEGER NOT NULL, data BLOB NOT NULL
 )
 """
+
+_INSERT = """
+INSERT INTO entries (key, checksum, data) VALUES (?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET checksum = excluded.checksum, data = excluded.data
+"""
+_SELECT = "SELECT key, checksum, data FROM entries WHERE key IN ({})"
 
 
 def cache_folder() -> Path | None:
@@ -65,14 +73,14 @@ def cache_folder() -> Path | None:
         return None
 
 
-def open_cache() -> Cache:
-    """Return the user's cache; the same object throughout a process."""
-    return _cache_in(cache_folder())
+def open_cache(kind: str = VECTORS) -> Cache:
+    """Return the user's cache of a kind of value; the same object throughout a process."""
+    return _cache_in(cache_folder(), kind)
 
 
 @lru_cache(maxsize=8)
-def _cache_in(folder: Path | None) -> Cache:
-    return Cache(folder)
+def _cache_in(folder: Path | None, kind: str) -> Cache:
+    return Cache(folder, kind=kind)
 
 
 def key_of(*parts: str | bytes) -> bytes:
@@ -90,7 +98,12 @@ class Cache:
     """Bytes by key, in memory and in one file of ``folder``; without a folder in memory only."""
 
     def __init__(
-        self, folder: Path | None, *, max_memory: int = MAX_MEMORY, max_file: int = MAX_FILE
+        self,
+        folder: Path | None,
+        *,
+        kind: str = VECTORS,
+        max_memory: int = MAX_MEMORY,
+        max_file: int = MAX_FILE,
     ) -> None:
         self.repaired = 0
         """Damaged entries in this process, each computed again."""
@@ -98,7 +111,7 @@ class Cache:
         """Files that were no usable database, under their new names."""
         self.problem: str | None = None
         """Why the file is not used (any more), or None."""
-        self._folder = folder
+        self._folder, self._kind = folder, kind
         self._generation = 1
         self._recent = _RecentEntries(max_memory)
         self._max_file = max_file
@@ -134,13 +147,24 @@ class Cache:
                     return
                 rows = [(key, _checksum(key, data), data) for key, data in entries]
                 with _transaction(database):
-                    database.executemany(
-                        "INSERT INTO entries (key, checksum, data) VALUES (?, ?, ?)"
-                        " ON CONFLICT (key) DO UPDATE"
-                        " SET checksum = excluded.checksum, data = excluded.data",
-                        rows,
-                    )
+                    database.executemany(_INSERT, rows)
                     self._delete_oldest(database)
+
+    def put_first(self, key: bytes, data: bytes) -> bytes:
+        """Store an entry unless another process has stored one; return what is stored."""
+        with self._lock:
+            with self._tolerate_failures():
+                database = self._open()
+                if database is not None and not self.problem:
+                    with _transaction(database):
+                        row = database.execute(_SELECT.format("?"), [key]).fetchone()
+                        if row is not None and _is_intact(*row):
+                            data = row[2]
+                        else:
+                            database.execute(_INSERT, (key, _checksum(key, data), data))
+                            self._delete_oldest(database)
+            self._recent.put(key, data)
+            return data
 
     def close(self) -> None:
         """Close the file; it is opened again when it is needed."""
@@ -176,11 +200,9 @@ class Cache:
                 database = self._open()
                 if database is None:
                     return
-                rows = database.execute(
-                    f"SELECT key, checksum, data FROM entries WHERE key IN ({marks})", batch
-                ).fetchall()
+                rows = database.execute(_SELECT.format(marks), batch).fetchall()
             for key, checksum, data in rows:
-                if isinstance(data, bytes) and checksum == _checksum(key, data):
+                if _is_intact(key, checksum, data):
                     yield key, data
                 else:
                     self.repaired += 1
@@ -200,11 +222,11 @@ class Cache:
 
     def _path(self, generation: int) -> Path:
         assert self._folder is not None
-        return self._folder / f"vectors-{FORMAT}-{generation}.sqlite"
+        return self._folder / f"{self._kind}-{FORMAT}-{generation}.sqlite"
 
     def _latest(self) -> int:
         assert self._folder is not None
-        names = self._folder.glob(f"vectors-{FORMAT}-*.sqlite")
+        names = self._folder.glob(f"{self._kind}-{FORMAT}-*.sqlite")
         numbers = [path.stem.rpartition("-")[2] for path in names]
         return max((int(n) for n in numbers if n.isdecimal()), default=1)
 
@@ -279,6 +301,10 @@ class _RecentEntries:
 def _checksum(key: bytes, data: bytes) -> int:
     """Return a checksum of key and data, so that data under a wrong key are detected as well."""
     return zlib.crc32(data, zlib.crc32(key))
+
+
+def _is_intact(key: bytes, checksum: int, data: object) -> bool:
+    return isinstance(data, bytes) and checksum == _checksum(key, data)
 
 
 def _size(path: Path) -> int:

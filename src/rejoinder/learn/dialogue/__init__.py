@@ -1,0 +1,1 @@
+"""Networks that reply: their data, training, folders and decoding."""

@@ -1,0 +1,1 @@
+"""The networks of trained dialogue systems, one file each."""

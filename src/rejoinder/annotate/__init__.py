@@ -1,0 +1,1 @@
+"""Studies with people: they rate, write or compare replies in a browser."""

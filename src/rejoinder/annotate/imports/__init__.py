@@ -1,0 +1,1 @@
+"""Read the exports of other programs for studies, with who answered what."""

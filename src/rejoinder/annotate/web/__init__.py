@@ -1,0 +1,1 @@
+"""The web pages of a study: people answer tasks, the researcher watches the results."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from planted_server import planted_server
 from rejoinder.errors import UsageError
 from rejoinder.registry import SYSTEMS
 from rejoinder.retrieve.index_folder import open_pool
@@ -18,6 +20,8 @@ from rejoinder.retrieve.pool import Pool
 from rejoinder.systems.controls import NOTHING_LEFT, most_frequent
 from rejoinder.systems.retrieval import NOTHING_SIMILAR
 from rejoinder.systems.system import EMPTY_TURN, NO_TURN, Replies, make_system
+from tiny_models import tiny_text_model
+from trained import trained_system
 
 PAIRS = [
     # context, utterance, response
@@ -31,6 +35,34 @@ PAIRS = [
     ([], "shall we stay", "Yes!"),  # 7
     ([], "are you there", "…"),  # 8
 ]
+
+
+REQUIRED = {
+    "aiml": 'aiml(rules="{folder}")',
+    "openai": "openai(url={url},model=any)",
+    "hf": 'hf(model="{folder}/model")',
+    "trained": 'trained(model="{trained}",top_k=3)',
+    "command": 'command(run="{python} {folder}/bot.py")',
+}
+"""Specs of systems that have a parameter without a default; {folder} has what they need,
+{trained} a trained network."""
+
+
+@pytest.fixture(params=SYSTEMS.names())
+def spec(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A spec of each system."""
+    rule = "<category><pattern>*</pattern><template>Well.</template></category>"
+    (tmp_path / "rules.aiml").write_text(f"<aiml>{rule}</aiml>")
+    reply = 'for line in open(0): print(\'{"response": "Well."}\')'
+    (tmp_path / "bot.py").write_text(reply)
+    name: str = request.param
+    trained = trained_system("seq2seq") if name == "trained" else ""
+    if name == "hf":
+        tiny_text_model(tmp_path / "model")
+    with planted_server() as server:
+        yield REQUIRED.get(name, name).format(
+            folder=tmp_path, trained=trained, url=server.url, python=sys.executable
+        )
 
 
 def write(path: Path, pairs: list[tuple[list[str], str, str]]) -> str:
@@ -151,18 +183,16 @@ def test_dull_needs_responses_with_letters(tmp_path: Path) -> None:
         assert say(pool, "dull", "hello").reason == "no response of the pool has a letter"
 
 
-@pytest.mark.parametrize("name", SYSTEMS.names())
-def test_contexts_without_text_get_no_reply(pool: Pool, name: str) -> None:
-    answers = make_system(name).reply([[], ["hello there", " "], ["what should i do"]], pool)
+def test_contexts_without_text_get_no_reply(pool: Pool, spec: str) -> None:
+    answers = make_system(spec).reply([[], ["hello there", " "], ["what should i do"]], pool)
     assert [answer.reason for answer in answers[:2]] == [NO_TURN, EMPTY_TURN]
     assert answers[2].texts
     assert answers[2].reason is None
 
 
-@pytest.mark.parametrize("name", SYSTEMS.names())
-def test_a_system_prints_as_it_is_parsed(name: str) -> None:
-    system = make_system(name)
-    assert str(system) == name
+def test_a_system_prints_as_it_is_parsed(spec: str) -> None:
+    system = make_system(spec)
+    assert str(system) == (spec if " " in spec else spec.replace('"', ""))
     assert make_system(str(system)) == system
 
 

@@ -10,8 +10,9 @@ random derives its generator from the seed and the context alone.
 from __future__ import annotations
 
 import hashlib
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import UsageError
+from rejoinder.files.paths import is_folder
 from rejoinder.items import TURN_END
 from rejoinder.progress import Progress
 from rejoinder.registry import SYSTEMS
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 
 NO_TURN = "the context has no turn"
 EMPTY_TURN = "the last turn is empty"
+EMPTY_REPLY = "the reply is empty"
 MAX_SEED = 2**63 - 1
+_SEPARATORS = {"/", os.sep}
 
 Mask = NDArray[np.bool_]
 
@@ -51,6 +55,10 @@ class Request:
     """Rows of the pool that no reply may come from: a context ends with their utterance."""
     n: int = 1
     on_progress: Progress | None = None
+    note: Callable[[str], None] = lambda text: None
+    """Receives what was left out or replaced on the way."""
+    message: Callable[[str], None] = lambda text: None
+    """Receives facts that need no attention, such as how many requests will be sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +70,13 @@ class System(ABC):
     """One line for ``rejoinder ls``."""
     kind: ClassVar[str] = "system"
     needs_pool: ClassVar[bool] = True
+    generates: ClassVar[bool] = False
+    """Whether it makes up its replies, so that their language has to be checked."""
+
+    @property
+    def languages(self) -> tuple[str, ...] | None:
+        """The languages that it was trained on; None: any."""
+        return None
 
     def __str__(self) -> str:
         return str(spec_of(self, self.name))
@@ -74,11 +89,13 @@ class System(ABC):
         n: int = 1,
         leaks: Mask | None = None,
         on_progress: Progress | None = None,
+        on_note: Callable[[str], None] = lambda text: None,
+        on_message: Callable[[str], None] = lambda text: None,
     ) -> list[Replies]:
         """Return up to n distinct replies to each context, or the reason for none."""
         if pool is None and self.needs_pool:
             raise UsageError(f"{self} takes its replies from a pool of pairs: name one")
-        request = Request(pool, leaks, n, on_progress)
+        request = Request(pool, leaks, n, on_progress, on_note, on_message)
         reasons = [_reason(context) for context in contexts]
         usable = [i for i, reason in enumerate(reasons) if reason is None]
         answers = self.answer([contexts[i] for i in usable], request) if usable else []
@@ -117,8 +134,14 @@ def context_rng(seed: int, context: Sequence[str]) -> np.random.Generator:
 
 
 def make_system(spec: str | Spec, seed: int | None = None) -> System:
-    """Make the system that a spec describes, with this seed if the spec sets none."""
-    spec = parse(spec) if isinstance(spec, str) else spec
+    """Make the system that a spec describes, with this seed if the spec sets none.
+
+    The name of a folder is the spec of the trained system in it: bots/hred.
+    """
+    if isinstance(spec, str):
+        is_path = "(" not in spec and (_SEPARATORS & set(spec) or is_folder(spec))
+        known = is_path and spec in SYSTEMS.names()
+        spec = Spec("trained", (("model", spec),)) if is_path and not known else parse(spec)
     system: Any = SYSTEMS.make(spec)
     if seed is not None and "seed" in parameters(type(system)) and "seed" not in dict(spec.params):
         system = replace(system, seed=seed)

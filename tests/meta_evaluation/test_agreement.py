@@ -2,6 +2,7 @@ import math
 import tracemalloc
 
 import krippendorff
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,8 +11,22 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 from rejoinder.items import Item
-from rejoinder.meta_evaluation.agreement import cohen_kappa, krippendorff_alpha, mean_pairwise_kappa
-from rejoinder.meta_evaluation.annotators import HumanAgreement, correlation_with_annotators
+from rejoinder.meta_evaluation.agreement import (
+    alpha_interval,
+    cohen_kappa,
+    kappa_interval,
+    krippendorff_alpha,
+    mean_pairwise_kappa,
+)
+from rejoinder.meta_evaluation.agreement_sums import RatedItems
+from rejoinder.meta_evaluation.annotators import (
+    AnnotatorLimits,
+    AnnotatorReview,
+    HumanAgreement,
+    Resampling,
+    correlation_with_annotators,
+)
+from rejoinder.meta_evaluation.correlate import draw_counts
 from rejoinder.reporting.meta_tables import annotator_facts
 
 NAN = math.nan
@@ -274,3 +289,137 @@ def test_each_annotator_against_the_others_by_hand():
     taus[1] = stats.kendalltau(table[0], table[2])[0]
     assert humans.pairwise["kendall"]["mean"] == pytest.approx(np.mean(taus))
     assert humans.left_out is None
+
+
+# intervals
+
+
+def repeated(table, counts):
+    """The plain bootstrap: each column as often as it was drawn."""
+    return np.repeat(table, counts, axis=1)
+
+
+@given(matrices(), st.sampled_from(LEVELS), st.integers(0, 1000))
+def test_alphas_of_resamples_are_those_of_repeated_items(table, level, seed):
+    items = RatedItems.of(table, level)
+    counts = np.random.default_rng(seed).integers(0, 4, (5, items.kept.size)).astype(np.int32)
+    for row, found in zip(counts, items.alphas(counts), strict=True):
+        expected = krippendorff_alpha(repeated(table[:, items.kept], row), level)
+        assert math.isnan(found) if expected is None else found == pytest.approx(expected, abs=1e-9)
+
+
+def test_intervals_are_those_of_the_plain_bootstrap():
+    """The same draws, one by one, with the items repeated; missing ratings and clusters."""
+    rng = np.random.default_rng(2)
+    table = rng.integers(1, 6, (4, 30)).astype(float)
+    table[rng.random(table.shape) < 0.3] = NAN
+    clusters = np.arange(30) // 3
+    several = np.count_nonzero(~np.isnan(table), axis=0) >= 2
+    assert 20 < several.sum() < 30
+    table, clusters = np.hstack([table, table[:, :1] * NAN]), np.append(clusters, 77)  # unrated
+    several = np.append(several, False)
+    labels = np.unique(clusters[several], return_inverse=True)[1]
+    (drawn,) = draw_counts(np.random.default_rng(5), labels.max() + 1, 200)
+    resamples = [repeated(table[:, several], counts[labels]) for counts in drawn]
+    alphas = [krippendorff_alpha(each) for each in resamples]
+    assert alpha_interval(table, clusters, resamples=200, seed=5) == pytest.approx(
+        np.quantile(alphas, [0.025, 0.975]), abs=1e-12
+    )
+    scale = [1, 2, 3, 4, 5]
+    kappas = [mean_pairwise_kappa(x, weights="quadratic", categories=scale) for x in resamples]
+    assert kappa_interval(table, clusters, resamples=200, seed=5) == pytest.approx(
+        np.quantile(kappas, [0.025, 0.975]), abs=1e-12
+    )
+
+
+def test_interval_by_hand():
+    # two items, 1 1 2 and 2 2 2. A resample has both once (half of all): margins 2 and 4, n = 6,
+    # nominal o = (9 - 5) / 2 = 2, alpha = 1 - 5 * 2 / (36 - 4 - 16) = 3/8; twice the first (a
+    # quarter): margins 4 and 2, o = 4, 1 - 5 * 4 / 16 = -1/4; or twice the second: one value, not
+    # defined. So a third of the defined resamples is -1/4, two thirds are 3/8.
+    table = [[1, 2], [1, 2], [2, 2]]
+    assert krippendorff_alpha(table, "nominal") == pytest.approx(3 / 8)
+    assert alpha_interval(table, level="nominal") == pytest.approx((-1 / 4, 3 / 8))
+
+
+def test_intervals_repeat_with_the_seed():
+    table = np.random.default_rng(0).integers(1, 6, (3, 40)).astype(float)
+    for interval in (alpha_interval, kappa_interval):
+        assert interval(table) == interval(table) == interval(table, np.arange(40))
+        assert interval(table, seed=1) != interval(table, seed=2)
+
+
+def test_no_interval_where_nothing_can_be_resampled():
+    table = np.array([[1.0, 2, 3, 1], [1, 2, 2, 1]])
+    for interval in (alpha_interval, kappa_interval):
+        assert interval(table) is not None
+        assert interval(table, resamples=0) is None
+        assert interval(table, [7, 7, 7, 7]) is None  # one cluster
+        assert interval(np.full((2, 5), 2.0)) is None  # one value
+        assert interval(table[:1]) is None  # one annotator
+        assert interval(np.empty((0, 0))) is None
+        assert interval([[1, NAN], [NAN, 2]]) is None  # no item was rated twice
+        assert interval([[1, NAN, 2], [2, 1, NAN]]) is None  # a single item was
+        with pytest.raises(ValueError, match="clusters has 2 items but ratings has 4"):
+            interval(table, [1, 2])
+        with pytest.raises(ValueError, match=r"clusters: expected 1 dimension\(s\), got 2"):
+            interval(table, [[1, 2, 3, 4]])
+    assert kappa_interval(np.tile(np.arange(1001.0), (2, 1))) is None
+    # 1,500 annotators of one item and another: 2 * 1500 * 1499 / 2 pairs of ratings
+    assert kappa_interval(np.tile([1.0, 2.0], (1500, 1))) is None
+    assert alpha_interval(np.tile([[1.0, 2.0]], (1500, 20))) == (1, 1)
+
+
+def study(rng, contexts, replies, effect):
+    """Three annotators rate replies on a scale of 1 to 5; replies to one context are alike."""
+    quality = rng.normal(size=contexts * replies)
+    quality += effect * np.repeat(rng.normal(size=contexts), replies)
+    ratings = 3 + 0.8 * (quality + rng.normal(size=(3, quality.size)))
+    return np.clip(np.rint(ratings), 1, 5), np.repeat(np.arange(contexts), replies)
+
+
+@pytest.mark.parametrize(("contexts", "replies", "effect"), [(200, 1, 0.0), (60, 5, 1.5)])
+def test_intervals_have_the_true_agreement_in_95_of_100_studies(contexts, replies, effect):
+    """Of 1,000 simulated studies; three standard errors are .02, and with few contexts percentiles
+    lack a percent or two. Replies drawn one by one would give intervals that are too narrow."""
+    rng = np.random.default_rng(11)
+    everybody, _ = study(rng, 100_000, replies, effect)
+    true_alpha = krippendorff_alpha(everybody)
+    true_kappa = mean_pairwise_kappa(everybody, weights="quadratic")
+    hits = np.zeros(3)
+    for seed in range(1000):
+        table, clusters = study(rng, contexts, replies, effect)
+        found = [
+            (true_alpha, alpha_interval(table, clusters, resamples=300, seed=seed)),
+            (true_kappa, kappa_interval(table, clusters, resamples=300, seed=seed)),
+            (true_alpha, alpha_interval(table, resamples=300, seed=seed)),
+        ]
+        hits += [low <= true <= high for true, (low, high) in found]
+    alpha, kappa, one_by_one = hits / 1000
+    assert 0.92 < alpha < 0.97
+    assert 0.92 < kappa < 0.97
+    assert one_by_one < 0.89 if replies > 1 else one_by_one == alpha
+
+
+def test_the_agreement_of_ratings_has_intervals_by_context():
+    rng = np.random.default_rng(3)
+    table = np.clip(rng.integers(1, 5, 60) + rng.integers(0, 2, (3, 60)), 1, 5).astype(float)
+    contexts = np.repeat(np.arange(20), 3)
+    items = [
+        Item(str(n), "x", context_id=f"c{c}", ratings=dict(zip("abc", row.tolist(), strict=True)))
+        for n, (c, row) in enumerate(zip(contexts, table.T, strict=True))
+    ]
+    humans = HumanAgreement.of(items, Resampling(200, 7))
+    assert humans.alpha_ci == alpha_interval(table, contexts, resamples=200, seed=7)
+    assert humans.kappa_ci == kappa_interval(table, contexts, resamples=200, seed=7)
+    assert humans.alpha_ci[0] < humans.alpha < humans.alpha_ci[1]
+    assert humans.kappa_ci[0] < humans.kappa < humans.kappa_ci[1]
+    low, high = (f"{end:.2f}".lstrip("0") for end in humans.alpha_ci)
+    assert annotator_facts(humans).endswith(f" [{low}, {high}]")
+    review = AnnotatorReview.of(items, AnnotatorLimits(), resampling=Resampling(200, 7)).agreement
+    assert (review.alpha_ci, review.kappa_ci) == (humans.alpha_ci, humans.kappa_ci)
+    unnamed = [msgspec.structs.replace(i, ratings=list(i.ratings.values())) for i in items]
+    anonymous = HumanAgreement.of(unnamed, Resampling(200, 7))
+    assert (anonymous.alpha_ci, anonymous.kappa_ci) == (humans.alpha_ci, None)
+    none = HumanAgreement.of(items, Resampling(0))
+    assert (none.alpha_ci, none.kappa_ci) == (None, None)

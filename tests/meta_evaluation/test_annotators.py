@@ -61,8 +61,8 @@ def test_the_annotator_with_the_lowest_kappa_is_removed_first() -> None:
     items = rated(columns)
     found = AnnotatorReview.of(items, AnnotatorLimits(min_kappa=0.5))
     assert [who.kappa for who in found.agreement.annotators] == pytest.approx([1 / 3] * 3 + [-1])
-    assert [(b.name, b.reason) for b in found.unreliable] == [
-        ("bad", "kappa with the others is -1.00")
+    assert [(b.name, b.reason, b.by) for b in found.unreliable] == [
+        ("bad", "kappa with the others is -1.00", "kappa")
     ]
     filtered = FilteredRatings.of(items, AnnotatorLimits(min_kappa=0.5), drop_unreliable=True)
     assert filtered.dropped == ["bad"]
@@ -103,6 +103,7 @@ def test_annotators_who_rate_distractors_high_are_unreliable() -> None:
     }
     assert [b.name for b in found.unreliable] == ["flat", "fond"]
     assert found.unreliable[1].reason == "rated 5 distractors above 88% of the other replies"
+    assert found.unreliable[1].by == "distractors"
     other = AnnotatorReview.of(
         rated(columns, planted=5), AnnotatorLimits(max_distractor=0.25), "none such"
     )

@@ -196,7 +196,8 @@ def test_extremes_over_annotators_by_hand() -> None:
     ]
     found = correlation_with_annotators(items, np.arange(12.0))
     assert found is not None
-    assert found["spearman"] == {"max": pytest.approx(1.0), "min": pytest.approx(-1.0)}
+    expected = {"max": pytest.approx(1.0), "min": pytest.approx(-1.0), "mean": pytest.approx(0.0)}
+    assert found["spearman"] == expected
     humans = HumanAgreement.of(items)
     assert humans is not None
     assert humans.identified

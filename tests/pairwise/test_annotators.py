@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from duels import candidates, compared
-from rejoinder.meta_evaluation.annotators import MAX_ANNOTATORS, MIN_COMMON
+from rejoinder.meta_evaluation.agreement import krippendorff_alpha, mean_pairwise_kappa
+from rejoinder.meta_evaluation.annotators import MAX_ANNOTATORS, MIN_COMMON, Resampling
+from rejoinder.meta_evaluation.correlate import draw_counts
 from rejoinder.pairwise.annotators import (
     comparison_agreement,
     pairwise_kappas,
@@ -150,3 +152,54 @@ def test_hundreds_of_annotators_are_not_compared_one_by_one() -> None:
     assert found.left_out is not None
     assert found.alpha == 1
     assert unreliable_annotators(comparisons, min_kappa=0.5) == []
+
+
+def several_contexts(seed: int):
+    """Twelve contexts of four replies; three annotators, of whom the last answers few pairs."""
+    rng = np.random.default_rng(seed)
+    items, rows = [], []
+    for context in range(12):
+        names = [f"{context}{name}" for name in "abcd"]
+        items += candidates(names, str(context))
+        for a, b in combinations(names, 2):
+            better = rng.choice([-1, 0, 1])
+            for who, care in (("ann", 0.9), ("bob", 0.7), ("cy", 0.5)):
+                if who != "cy" or rng.random() < 0.4:
+                    verdict = better if rng.random() < care else rng.choice([-1, 0, 1])
+                    rows.append((a, b, WINNERS[int(verdict)], who))
+    return items, rows
+
+
+def test_intervals_of_comparisons_are_those_of_the_plain_bootstrap() -> None:
+    """The contexts are drawn one by one, and agreement is computed of both directions of the
+    pairs, with contexts repeated."""
+    items, rows = several_contexts(4)
+    found = comparison_agreement(compared(items, rows), resampling=Resampling(100, 9))
+    pairs = {(a, b): n for n, (a, b) in enumerate(dict.fromkeys((a, b) for a, b, *_ in rows))}
+    table = np.full((3, len(pairs)), np.nan)
+    for a, b, winner, who in rows:
+        table[["ann", "bob", "cy"].index(who), pairs[a, b]] = {"a": 1, "b": -1, "tie": 0}[winner]
+    context = np.array([int(a[:-1]) for a, _ in pairs])
+    (drawn,) = draw_counts(np.random.default_rng(9), 12, 100)
+    alphas, kappas = [], []
+    for counts in drawn:
+        both = np.repeat(table, counts[context], axis=1)
+        both = np.hstack([both, -both])
+        alphas.append(krippendorff_alpha(both))
+        kappas.append(mean_pairwise_kappa(both, weights="quadratic", categories=[-1, 0, 1]))
+    assert found.alpha_ci == pytest.approx(np.quantile(alphas, [0.025, 0.975]))
+    assert found.kappa_ci == pytest.approx(np.quantile(kappas, [0.025, 0.975]))
+    assert found.alpha_ci[0] < found.alpha < found.alpha_ci[1]  # type: ignore[index, operator]
+    assert comparison_agreement(compared(items, rows), resampling=Resampling(0)).alpha_ci is None
+
+
+def test_one_context_and_one_annotator_have_no_interval() -> None:
+    one = comparison_agreement(
+        compared(candidates(NAMES), said({"ann": [1] * 21, "bob": [1] * 21}))
+    )
+    assert (one.alpha, one.alpha_ci, one.kappa, one.kappa_ci) == (1, None, 1, None)
+    items, rows = several_contexts(1)
+    alone = comparison_agreement(compared(items, [row for row in rows if row[3] == "ann"]))
+    assert (alone.alpha, alone.alpha_ci, alone.kappa, alone.kappa_ci) == (None,) * 4
+    nobody = comparison_agreement(compared(items, []))
+    assert (nobody.alpha, nobody.alpha_ci, nobody.kappa_ci) == (None,) * 3

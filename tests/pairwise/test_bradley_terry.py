@@ -14,7 +14,13 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
 from rejoinder.pairwise.answers import Contest
-from rejoinder.pairwise.bradley_terry import PRIOR, bradley_terry, expected_rates, solve
+from rejoinder.pairwise.bradley_terry import (
+    PRIOR,
+    bradley_terry,
+    expected_rates,
+    rate_errors,
+    solve,
+)
 
 WIDE = 1e4
 """A prior that tells nothing, where the answers tell enough."""
@@ -51,6 +57,28 @@ def test_two_by_hand() -> None:
     # the rate changes with the difference by p (1 - p) = 3/16: 3/16 * sqrt(4/3)
     assert found.rate_error == pytest.approx([3 / 16 * math.sqrt(4 / 3)] * 2, rel=1e-5)
     assert (found.components, found.prior_bounded, found.circular_triads) == (1, 0, 0)
+
+
+def test_errors_of_all_rates_by_hand() -> None:
+    # nothing known: s = 9 I, the rate changes with either strength by 1/4: sqrt(2 * 9 / 16)
+    assert rate_errors(np.zeros((2, 2))) == pytest.approx([math.sqrt(18 / 16)] * 2)
+    # a win each: strengths 0, the information about the difference of a vote is 1/4, of two 1/2;
+    # with the prior, the variance of the difference is 2 / (1/9 + 2 * 1/2) = 1.8
+    assert rate_errors(np.array([[0.0, 1], [1, 0]])) == pytest.approx([math.sqrt(1.8) / 4] * 2)
+    assert rate_errors(np.zeros((1, 1))) == pytest.approx([0])
+
+
+def test_errors_of_all_rates_include_replies_that_no_answer_connects() -> None:
+    connected = np.array([[0.0, 2, 1], [1, 0, 3], [1, 0, 0]])
+    assert rate_errors(connected) == pytest.approx(bradley_terry(contest(connected)).rate_error)
+    # 0 and 1 were compared often, 2 never: of 2 nothing is known, so 0 and 1 are uncertain, too
+    apart = np.array([[0.0, 40, 0], [40, 0, 0], [0, 0, 0]])
+    found, within = rate_errors(apart), bradley_terry(contest(apart)).rate_error
+    assert np.isnan(within[2])
+    assert (found[:2] > 5 * within[:2]).all()
+    assert found[2] > found[0]
+    more = apart + np.array([[0, 0, 20], [0, 0, 20], [20, 20, 0]])
+    assert (rate_errors(more) < found / 4).all()
 
 
 def test_a_tie_is_half_a_win_for_either() -> None:

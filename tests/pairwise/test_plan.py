@@ -63,8 +63,8 @@ def test_gains_are_what_the_plain_formula_gives() -> None:
         edge[i], edge[j] = 1, -1
         return information + expected[i, j] * (1 - expected[i, j]) * np.outer(edge, edge)
 
-    def left(told: np.ndarray) -> float:
-        return float(changes @ np.diag(np.linalg.inv(told)))
+    def left(matrix: np.ndarray) -> float:
+        return float(changes @ np.diag(np.linalg.inv(matrix)))
 
     seen = 0
     for gain, i, j in next_pairs(judged, rng()):
@@ -88,6 +88,48 @@ def test_no_pair_twice_unless_asked() -> None:
     assert not {frozenset((0, 1)), frozenset((2, 3))} & set(pairs)
     again = [frozenset((i, j)) for _, i, j in next_pairs(judged, rng(), again=True)]
     assert len(again) == len(set(again)) == 10
+
+
+def test_pairs_in_flight_are_skipped_and_count_as_answered() -> None:
+    """What remains is exactly what an uninterrupted plan would have asked after them."""
+    judged = table(6, [(0, 1), (2, 3), (1, 2)])
+    plan = list(next_pairs(judged, rng()))
+    asked = [(i, j) for _, i, j in plan[:4]]
+    rest = list(next_pairs(judged, rng(), pending=asked))
+    assert [(i, j) for _, i, j in rest] == [(i, j) for _, i, j in plan[4:]]
+    assert [gain for gain, *_ in rest] == pytest.approx([gain for gain, *_ in plan[4:]])
+    # the order of the two replies, and that of the pairs, do not matter
+    turned = list(next_pairs(judged, rng(), pending=[(j, i) for i, j in reversed(asked)]))
+    assert [gain for gain, *_ in turned] == pytest.approx([gain for gain, *_ in rest])
+    assert next(next_pairs(judged, rng(), pending=[(0, 5)]))[0] < plan[0][0]
+
+
+def test_a_pair_in_flight_is_skipped_even_if_pairs_are_asked_again() -> None:
+    judged = table(3, [(0, 1)])
+    pairs = [{i, j} for _, i, j in next_pairs(judged, rng(), again=True, pending=[(0, 1), (2, 0)])]
+    assert pairs == [{1, 2}]
+    assert list(next_pairs(np.zeros((2, 2)), rng(), pending=[(1, 0)])) == []
+
+
+def test_a_pair_that_several_people_are_asked_counts_for_each() -> None:
+    # three replies, nothing known: s = 9 I, w = 1/4, D = 1/16. A pending answer on (0, 1) takes
+    # k c c' from s, c = (9, -9, 0), k = (1/4) / (1 + 18/4) = 1/22; two of them take 81 k' with
+    # k' = (1/2) / (1 + 18/2) = 1/20. The remaining gains for (0, 2) follow from s:
+    def gain(drop: float) -> float:
+        s = 9 * np.eye(3) - drop * 81 * np.outer([1, -1, 0], [1, -1, 0])
+        edge = np.array([1, 0, -1])
+        return float(edge @ s @ s @ edge / 16 / 4 / (1 + edge @ s @ edge / 4))
+
+    for pending, drop in (([(0, 1)], 1 / 22), ([(0, 1), (1, 0)], 1 / 20)):
+        assert next(next_pairs(np.zeros((3, 3)), rng(), pending=pending))[0] == pytest.approx(
+            gain(drop)
+        )
+
+
+@pytest.mark.parametrize("pair", [(0, 0), (0, 3), (-1, 1)])
+def test_a_wrong_pair_in_flight_is_named(pair: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match=r"pending: .* is no pair of 3 replies"):
+        next(next_pairs(np.zeros((3, 3)), rng(), pending=[pair]))
 
 
 def test_seeds_repeat_and_differ() -> None:
@@ -138,10 +180,10 @@ def test_a_context_with_one_candidate_has_no_pairs() -> None:
 
 def test_questions_are_assigned_in_turn_and_a_share_to_all() -> None:
     questions = plan_questions(compared(candidates(NAMES), []), count=20)
-    given = assign_questions(questions, ["ann", "bob"], 0.2)
-    assert len(given) == 20 + 4
-    both = {q for q, _ in given if sum(q == other for other, _ in given) == 2}
+    assigned = assign_questions(questions, ["ann", "bob"], 0.2)
+    assert len(assigned) == 20 + 4
+    both = {q for q, _ in assigned if sum(q == other for other, _ in assigned) == 2}
     assert len(both) == 4
-    loads = [sum(name == who for _, name in given) for who in ("ann", "bob")]
+    loads = [sum(name == who for _, name in assigned) for who in ("ann", "bob")]
     assert loads == [12, 12]
     assert len(assign_questions(questions, ["ann", "bob"], 0)) == 20

@@ -1,1 +1,1 @@
-"""How far a metric can be trusted: correlation, significance, agreement."""
+"""Meta-evaluation of metrics: correlation with people, significance, inter-annotator agreement."""

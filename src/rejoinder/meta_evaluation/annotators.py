@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +24,17 @@ from rejoinder.errors import DataError
 from rejoinder.items import Item
 from rejoinder.meta_evaluation.agreement import (
     MAX_CATEGORIES,
+    alpha_interval,
+    kappa_interval,
     krippendorff_alpha,
     mean_defined,
     mean_of_pairs,
     mean_pairwise_kappa,
     pairwise_kappas,
 )
+from rejoinder.meta_evaluation.agreement_sums import Interval
 from rejoinder.meta_evaluation.correlate import STATISTICS, Columns, weighted
+from rejoinder.meta_evaluation.join import numbered
 from rejoinder.meta_evaluation.ratings import (
     MAX_CELLS,
     Floats,
@@ -52,6 +57,17 @@ MAX_ANNOTATORS = 200
 TOO_MANY = f"more than {MAX_ANNOTATORS} annotators are not compared one by one"
 TOO_FINE = f"kappa is not defined for more than {MAX_CATEGORIES:,} different ratings"
 RATED_HIGH = "rated {count} distractors above {share:.0%} of the other replies"
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """Number and seed of the bootstrap resamples behind intervals; 0 resamples: no interval."""
+
+    resamples: int = 1000
+    seed: int = 12345
+
+
+RESAMPLING = Resampling()
 
 
 @dataclass(frozen=True)
@@ -80,6 +96,9 @@ class AnnotatorAgreement:
     """Krippendorff's alpha, ordinal."""
     left_out: str | None = None
     """Why kappa was not computed."""
+    kappa_ci: Interval | None = None
+    """95 % interval, resampled by context."""
+    alpha_ci: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +115,8 @@ class UnreliableAnnotator:
 
     name: str
     reason: str
+    by: Literal["distractors", "kappa"]
+    """Which limit it is about."""
 
 
 def find_unreliable(
@@ -119,7 +140,7 @@ def find_unreliable(
         for one in agreement.annotators:
             if one.planted >= MIN_DISTRACTORS and (one.preferred or 0) > limits.max_distractor:
                 reason = distractor_reason.format(share=one.preferred, count=one.planted)
-                unreliable.append(UnreliableAnnotator(one.name, reason))
+                unreliable.append(UnreliableAnnotator(one.name, reason, "distractors"))
     if limits.min_kappa is None or agreement.left_out is not None:
         return unreliable
     kappas = kappas.copy()
@@ -135,7 +156,7 @@ def find_unreliable(
             return unreliable
         removed.append(int(compared[lowest]))
         reason = f"kappa with the others is {means[lowest]:.2f}"
-        unreliable.append(UnreliableAnnotator(names[removed[-1]], reason))
+        unreliable.append(UnreliableAnnotator(names[removed[-1]], reason, "kappa"))
 
 
 @dataclass(frozen=True)
@@ -150,7 +171,11 @@ class AnnotatorReview:
 
     @classmethod
     def of(
-        cls, items: Sequence[Item], limits: AnnotatorLimits, distractor: str = DISTRACTOR
+        cls,
+        items: Sequence[Item],
+        limits: AnnotatorLimits,
+        distractor: str = DISTRACTOR,
+        resampling: Resampling = RESAMPLING,
     ) -> AnnotatorReview:
         """Review the annotators of ``items``; ``distractor`` names the system of distractors."""
         names = annotator_names(items)
@@ -158,7 +183,7 @@ class AnnotatorReview:
             return cls([], 0, AnnotatorAgreement([], None, None), [])
         planted = np.array([item.system == distractor for item in items], bool)
         if _too_large(names, items):
-            return _review_many(names, items, planted, limits)
+            return _review_many(names, items, planted, limits, resampling)
         names, table = rating_table(items)
         rated = ~np.isnan(table)
         kappas, why = _kappas(table)
@@ -175,7 +200,8 @@ class AnnotatorReview:
             for number, name in enumerate(names)
         ]
         alpha = krippendorff_alpha(table, "ordinal")
-        agreement = AnnotatorAgreement(each, mean_of_pairs(kappas), alpha, why)
+        intervals = _intervals(table, items, resampling, kappa=why is None)
+        agreement = AnnotatorAgreement(each, mean_of_pairs(kappas), alpha, why, **intervals)
         unreliable = find_unreliable(agreement, names, own, limits, RATED_HIGH)
         return cls(names, int(rated.sum()), agreement, unreliable)
 
@@ -189,6 +215,7 @@ def _review_many(
     items: Sequence[Item],
     planted: NDArray[np.bool_],
     limits: AnnotatorLimits,
+    resampling: Resampling,
 ) -> AnnotatorReview:
     """Review more annotators than a table of annotators and items has room for."""
     rated: dict[str, list[int]] = {name: [] for name in names}
@@ -203,8 +230,10 @@ def _review_many(
         own = planted[rated[name]]
         share = _distractor_share(np.array(values[name]), own)
         each.append(Annotator(name, len(own), None, int(own.sum()), share))
-    alpha = krippendorff_alpha(compact_rating_table(items), "ordinal")
-    agreement = AnnotatorAgreement(each, None, alpha, TOO_MANY)
+    table = compact_rating_table(items)
+    intervals = _intervals(table, items, resampling, kappa=False)
+    alpha = krippendorff_alpha(table, "ordinal")
+    agreement = AnnotatorAgreement(each, None, alpha, TOO_MANY, **intervals)
     unreliable = find_unreliable(agreement, names, np.zeros((0, 0)), limits, RATED_HIGH)
     return AnnotatorReview(names, sum(map(len, rated.values())), agreement, unreliable)
 
@@ -230,13 +259,14 @@ class FilteredRatings:
         *,
         drop_unreliable: bool = False,
         distractor: str = DISTRACTOR,
+        resampling: Resampling = RESAMPLING,
     ) -> FilteredRatings:
         """Drop the annotators ``names``, and with ``drop_unreliable`` all unreliable ones."""
-        before = AnnotatorReview.of(items, limits, distractor)
+        before = AnnotatorReview.of(items, limits, distractor, resampling)
         kept = without_annotators(items, names)
         unreliable = before.unreliable
         if names:
-            unreliable = AnnotatorReview.of(kept, limits, distractor).unreliable
+            unreliable = AnnotatorReview.of(kept, limits, distractor, Resampling(0)).unreliable
         unreliable_names = [each.name for each in unreliable] if drop_unreliable else []
         dropped = list(dict.fromkeys([*names, *unreliable_names]))
         if not dropped:
@@ -244,7 +274,7 @@ class FilteredRatings:
         kept = without_annotators(items, dropped)
         if all(item.ratings is None for item in kept):
             raise DataError("no ratings are left after these annotators are dropped")
-        after = AnnotatorReview.of(kept, limits, distractor)
+        after = AnnotatorReview.of(kept, limits, distractor, resampling)
         return cls(before, unreliable, dropped, kept, after)
 
 
@@ -267,16 +297,22 @@ class HumanAgreement:
     """Correlation of each annotator with the average of the others."""
     left_out: str | None = None
     """Why kappa and the correlations of single annotators were not computed."""
+    kappa_ci: Interval | None = None
+    """95 % interval, resampled by context."""
+    alpha_ci: Interval | None = None
 
     @classmethod
-    def of(cls, items: Sequence[Item]) -> HumanAgreement | None:
+    def of(
+        cls, items: Sequence[Item], resampling: Resampling = RESAMPLING
+    ) -> HumanAgreement | None:
         """Return the agreement; None if no item has two separate ratings."""
         names = annotator_names(items)
         if len(names) > MAX_ANNOTATORS:
             many = _too_large(names, items)
             table = compact_rating_table(items) if many else rating_table(items)[1]
             alpha = krippendorff_alpha(table, "ordinal")
-            return cls(len(names), True, alpha, None, {}, {}, TOO_MANY)
+            intervals = _intervals(table, items, resampling, kappa=False)
+            return cls(len(names), True, alpha, None, {}, {}, TOO_MANY, **intervals)
         if names:
             names, table = rating_table(items)
             return cls(
@@ -286,24 +322,44 @@ class HumanAgreement:
                 mean_pairwise_kappa(table, weights="quadratic"),
                 _between_annotators(table),
                 _against_others(names, table),
+                **_intervals(table, items, resampling, kappa=True),
             )
         table = compact_rating_table(items)
         if len(table) < 2:
             return None
-        return cls(len(table), False, krippendorff_alpha(table, "ordinal"), None, {}, {})
+        alpha = krippendorff_alpha(table, "ordinal")
+        intervals = _intervals(table, items, resampling, kappa=False)
+        return cls(len(table), False, alpha, None, {}, {}, **intervals)
 
 
 def correlation_with_annotators(
     items: Sequence[Item], scores: Floats
 ) -> dict[str, dict[str, float]] | None:
-    """Return the highest and lowest correlation of a metric with a single annotator.
+    """Return the highest, lowest and mean correlation of a metric with a single annotator.
 
     None if annotators are not identified or too many.
     """
     if not 0 < len(annotator_names(items)) <= MAX_ANNOTATORS:
         return None
     _, table = rating_table(items)
-    return _extremes([_correlation(ratings, scores) for ratings in table])
+    return _summary([_correlation(ratings, scores) for ratings in table])
+
+
+class _Intervals(TypedDict):
+    kappa_ci: Interval | None
+    alpha_ci: Interval | None
+
+
+def _intervals(
+    table: Floats, items: Sequence[Item], resampling: Resampling, *, kappa: bool
+) -> _Intervals:
+    """Return the intervals of kappa, if it is wanted, and alpha, resampled by context."""
+    contexts, _ = numbered(item.group for item in items)
+    size, seed = resampling.resamples, resampling.seed
+    return {
+        "kappa_ci": kappa_interval(table, contexts, size, seed) if kappa else None,
+        "alpha_ci": alpha_interval(table, contexts, "ordinal", size, seed),
+    }
 
 
 def _kappas(table: Floats) -> tuple[Floats, str | None]:
@@ -329,12 +385,8 @@ def _distractor_share(ratings: Floats, planted: NDArray[np.bool_]) -> float | No
 
 
 def _between_annotators(table: Floats) -> dict[str, dict[str, float]]:
-    pairs = [_correlation(table[i], table[j]) for i, j in combinations(range(len(table)), 2)]
-    summary = _extremes(pairs)
-    for statistic in summary:
-        defined = [p[statistic] for p in pairs if p.get(statistic) is not None]
-        summary[statistic]["mean"] = float(np.mean(np.array(defined, dtype=float)))
-    return summary
+    pairs = combinations(range(len(table)), 2)
+    return _summary([_correlation(table[i], table[j]) for i, j in pairs])
 
 
 def _against_others(names: Sequence[str], table: Floats) -> dict[str, dict[str, float | None]]:
@@ -359,10 +411,12 @@ def _correlation(a: Floats, b: Floats) -> dict[str, float | None]:
     return {s: None if math.isnan(value) else value for s, value in values.items()}
 
 
-def _extremes(rows: Sequence[dict[str, float | None]]) -> dict[str, dict[str, float]]:
-    extremes: dict[str, dict[str, float]] = {}
+def _summary(rows: Sequence[dict[str, float | None]]) -> dict[str, dict[str, float]]:
+    """Return the highest, lowest and mean of each correlation, as far as defined."""
+    summary: dict[str, dict[str, float]] = {}
     for statistic in STATISTICS:
         defined = [value for row in rows if (value := row.get(statistic)) is not None]
         if defined:
-            extremes[statistic] = {"max": max(defined), "min": min(defined)}
-    return extremes
+            mean = math.fsum(defined) / len(defined)
+            summary[statistic] = {"max": max(defined), "min": min(defined), "mean": mean}
+    return summary

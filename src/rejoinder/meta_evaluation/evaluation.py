@@ -11,7 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import DataError
-from rejoinder.meta_evaluation.annotators import HumanAgreement, correlation_with_annotators
+from rejoinder.meta_evaluation.annotators import (
+    HumanAgreement,
+    Resampling,
+    correlation_with_annotators,
+)
 from rejoinder.meta_evaluation.correlate import Correlations, Statistic, correlate_many
 from rejoinder.meta_evaluation.coverage import CoverageThird, by_coverage
 from rejoinder.meta_evaluation.join import Floats, Joined, Units
@@ -19,6 +23,7 @@ from rejoinder.meta_evaluation.pairwise_accuracy import pairwise_accuracy, tie_c
 from rejoinder.meta_evaluation.roc import recall_at_1, roc_auc
 from rejoinder.meta_evaluation.significance import holm, perm_both, williams
 from rejoinder.meta_evaluation.system_level import TooFewSystems, correlate_systems
+from rejoinder.wording import option
 
 HUMAN = "human"
 
@@ -46,7 +51,7 @@ class MetricResult:
     without_human: Correlations | None = None
     """Without replies written by people, if there are any."""
     annotators: dict[str, dict[str, float]] | None = None
-    """Highest and lowest correlation with a single annotator, if annotators are identified."""
+    """Highest, lowest and mean correlation with a single annotator, if they are identified."""
     accuracy: Accuracy | None = None
     auc: float | None = None
     """Area under the ROC curve, if ratings have two different values."""
@@ -127,7 +132,9 @@ def evaluate_metrics(
         results,
         refused,
         tested,
-        HumanAgreement.of(joined.items) if level == "item" else None,
+        None
+        if units.rated is None or level == "system"
+        else HumanAgreement.of(units.rated, Resampling(settings.resamples, settings.seed)),
         by_coverage(joined, settings.resamples, settings.seed) if level == "item" else [],
     )
 
@@ -152,7 +159,10 @@ def _units(
 ) -> tuple[list[MetricResult], dict[str, str]]:
     names = [name for name in joined.order if name in units.scores]
     refused = {
-        name: "it scores sets of replies, not single ones; use --level context or system"
+        name: (
+            "it scores sets of replies, not single ones; use"
+            f" {option('level', 'context')} or {option('level', 'system')}"
+        )
         for name in joined.order
         if name not in units.scores
     }
@@ -172,13 +182,13 @@ def _units(
                 int((rated & ~scored).sum()),
                 everyone[name],
                 systems_only.get(name),
-                correlation_with_annotators(joined.items, units.scores[name])
-                if units.level == "item"
-                else None,
+                None
+                if units.rated is None
+                else correlation_with_annotators(units.rated, units.scores[name]),
                 _accuracy(units, name, scored),
                 roc_auc(units.scores[name][scored], units.human[scored]),
                 _recall(units, name, scored),
-                _why_undefined(units.scores[name][scored], units.human[scored]),
+                why_undefined(units.scores[name][scored], units.human[scored]),
             )
         )
     return results, refused
@@ -190,7 +200,8 @@ def _recall(units: Units, name: str, scored: NDArray[np.bool_]) -> float | None:
     return recall_at_1(units.scores[name][scored], units.human[scored], units.context[scored])
 
 
-def _why_undefined(scores: Floats, human: Floats) -> str | None:
+def why_undefined(scores: Floats, human: Floats) -> str | None:
+    """Return why a correlation is undefined; None if it is not."""
     if len(scores) < 3:
         return f"expected at least 3 rated and scored units, found {len(scores)}"
     if scores.min() == scores.max():
@@ -297,7 +308,9 @@ def _systems(
         try:
             everyone = correlate_systems(units, name, whole, settings.resamples, settings.seed)
         except TooFewSystems as error:
-            refused[name] = f"{error}: with two it is always +1 or -1; use --level item"
+            refused[name] = (
+                f"{error}: with two it is always +1 or -1; use {option('level', 'item')}"
+            )
             continue
         without_human = None
         if has_people:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,6 +15,8 @@ from rejoinder.items import Item, Score
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+UNRATED = Item("", "")
+"""Stands for a set that nobody rated."""
 MAX_NAMES = 5
 """Names that a message lists."""
 
@@ -36,6 +38,9 @@ class Units:
     system: Ints
     """[n] number of the unit's system in ``names``."""
     names: list[str]
+    rated: Sequence[Item] | None = None
+    """[n] items whose ratings are those of the units; None if a unit's rating is a mean over
+    several items."""
 
     def of(self, system: str | None) -> NDArray[np.bool_]:
         """Return a mask of the units of one system."""
@@ -47,7 +52,8 @@ class Units:
         keep = ~self.of(system)
         scores = {name: values[keep] for name, values in self.scores.items()}
         human, context = self.human[keep], self.context[keep]
-        return Units(self.level, human, scores, context, self.system[keep], self.names)
+        rated = self.rated and [self.rated[number] for number in np.flatnonzero(keep).tolist()]
+        return Units(self.level, human, scores, context, self.system[keep], self.names, rated)
 
 
 @dataclass(frozen=True)
@@ -67,22 +73,23 @@ class Joined:
     """By metric, the signature in the scores file, empty if there is none."""
     reasons: dict[str, dict[tuple[str, str], str]] = field(default_factory=dict)
     """By metric, why an item (id, "") or a context of a system (id, system) is unscored."""
+    rated_sets: Mapping[tuple[str, str], Item] | None = None
+    """Ratings of sets by (context, system), instead of those of the items."""
 
     @cached_property
     def human(self) -> Floats:
         """[items] mean rating; NaN if unrated."""
-        ratings = [item.rating() for item in self.items]
-        return np.array([np.nan if rating is None else rating for rating in ratings])
+        return _mean_ratings(self.items)
 
     @cached_property
     def contexts(self) -> Ints:
         """[items] number of the context."""
-        return _numbered(item.group for item in self.items)[0]
+        return numbered(item.group for item in self.items)[0]
 
     def replies(self) -> Units:
         """Return one unit per reply."""
-        systems = _numbered(item.system for item in self.items)
-        return Units("item", self.human, self.item_scores, self.contexts, *systems)
+        systems = numbered(item.system for item in self.items)
+        return Units("item", self.human, self.item_scores, self.contexts, *systems, self.items)
 
     def sets(self) -> Units:
         """Return one unit per context and system, which set metrics score."""
@@ -97,12 +104,18 @@ class Joined:
             name: np.array([values.get(key, np.nan) for key in numbers])
             for name, values in self.context_scores.items()
         }
+        human = np.array([_mean(self.human[group]) for group in chosen])
+        rated = None
+        if self.rated_sets is not None:
+            rated = [self.rated_sets.get(key, UNRATED) for key in numbers]
+            human = _mean_ratings(rated)
         return Units(
             "context",
-            np.array([_mean(self.human[group]) for group in chosen]),
+            human,
             {name: scores[name] for name in self.order if name in scores},
             np.array([self.contexts[group[0]] for group in chosen]),
-            *_numbered(system for _, system in numbers),
+            *numbered(system for _, system in numbers),
+            rated,
         )
 
 
@@ -112,11 +125,17 @@ def abbreviated(names: Sequence[str]) -> str:
     return ", ".join(names[:MAX_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _numbered(names: Iterable[str]) -> tuple[Ints, list[str]]:
+def numbered(names: Iterable[str]) -> tuple[Ints, list[str]]:
     """Return a number for each name, in order of appearance, and the distinct names."""
     number: dict[str, int] = {}
     codes = [number.setdefault(name, len(number)) for name in names]
     return np.array(codes, np.int64), list(number)
+
+
+def _mean_ratings(items: Sequence[Item]) -> Floats:
+    """Return the mean rating of each item; NaN if it has none."""
+    ratings = [item.rating() for item in items]
+    return np.array([np.nan if rating is None else rating for rating in ratings])
 
 
 def _mean(values: Floats) -> float:

@@ -1,13 +1,15 @@
 """Ranking of systems by a metric or by people, with intervals, tests and groups.
 
-Systems are compared on the contexts that all of them answered, context by context, because some
-contexts are easier than others. All computations use additive statistics: intervals by paired
-bootstrap over contexts, p-values by paired bootstrap and by approximate randomisation, adjusted for
-the number of tests (Holm).
+Systems are compared context by context, because some contexts are easier than others. Two systems
+are tested on the contexts that both answered, so that a third system never changes their
+difference. The values that order all systems are over the contexts that all of them answered. All
+computations use additive statistics: intervals by paired bootstrap over contexts, p-values by
+paired bootstrap and by approximate randomisation, adjusted for the number of tests (Holm).
 
 The number of pairs grows with the square of the number of systems. Above MAX_ALL_PAIRS systems only
-neighbours in the ranking are tested, and the baseline, if there is one, with every other system;
-``Ranking.neighbours_only`` says so, and there are no groups.
+neighbours in the ranking are tested, and the baseline, if there is one, with every other system,
+all on the contexts that every system answered; ``Ranking.neighbours_only`` says so, and there are
+no groups.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from rejoinder.metrics.metric_set import MetricSet
 from rejoinder.metrics.pooling import averaged
 from rejoinder.registry import METRICS
 from rejoinder.spec import did_you_mean, parse
+from rejoinder.wording import option
 
 Floats = NDArray[np.float64]
 Aggregate = Literal["corpus", "mean"]
@@ -39,6 +42,9 @@ Aggregate = Literal["corpus", "mean"]
 PEOPLE = "people"
 """Label of a ranking by human ratings."""
 ALPHA = 0.05
+RESAMPLES = 10_000
+"""Number of resamples, and of random swaps, by default. With twelve systems (66 tests), 1,000 swaps
+found 56 % of true differences, 10,000 found 79 % (``benchmarks/significance.py``)."""
 MAX_ALL_PAIRS = 300
 """Systems up to which every pair is tested."""
 NOT_ADDITIVE = "it does not add up over contexts, so they can't be resampled"
@@ -70,6 +76,8 @@ class SystemPair:
     p_randomisation: float | None
     p_adjusted: float | None
     """``p_randomisation`` adjusted for all tested pairs of the ranking (Holm)."""
+    contexts: int
+    """Contexts that both systems answered, on which they were tested."""
 
 
 @dataclass(frozen=True)
@@ -86,18 +94,22 @@ class BaselineTest:
     or with a margin a paired bootstrap test of the difference against the margin."""
     worse: bool
     """The difference exceeds the margin, and p < .05."""
+    contexts: int
+    """Contexts that both systems answered, on which they were tested."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Systems from best to worst, over the contexts that all of them answered."""
+    """Systems from best to worst, by their values over the contexts that all of them answered."""
 
     contexts: int
+    """Contexts that all systems answered."""
     left_out: int
     """Contexts that some system did not answer, or that could not be scored for some system."""
     systems: list[RankedSystem]
     pairs: list[SystemPair]
-    """All pairs, or with ``neighbours_only`` each system with the next one."""
+    """All pairs, or with ``neighbours_only`` each system with the next one. Each is tested on the
+    contexts that the two systems answered."""
     by: str = ""
     """Label of the metric, or "people"."""
     signature: str | None = None
@@ -110,14 +122,25 @@ class Ranking:
     baseline: str | None = None
     baseline_tests: list[BaselineTest] = field(default_factory=list)
     """The baseline against each other system."""
-    min_resamples: int | None = None
-    """Resamples that the smallest possible adjusted p needs to be significant, if there were fewer:
-    p is at least 1 / (resamples + 1), and Holm multiplies it by the number of tests."""
 
 
 def worse_than_baseline(ranking: Ranking) -> list[BaselineTest]:
     """Return the tests that fail the gate "no system is worse than the baseline"."""
     return [test for test in ranking.baseline_tests if test.worse]
+
+
+def significant_pairs(ranking: Ranking) -> list[SystemPair]:
+    """Return the pairs whose difference is significant at the 5 % level."""
+    return [pair for pair in ranking.pairs if (p := pair.p_adjusted) is not None and p <= ALPHA]
+
+
+def reversed_pairs(ranking: Ranking) -> list[SystemPair]:
+    """Return the significant pairs whose better system ranks below the other one.
+
+    The ranking has only the contexts that all systems answered, a test those that two answered.
+    """
+    place = {row.system: number for number, row in enumerate(ranking.systems)}
+    return [p for p in significant_pairs(ranking) if place[p.better] > place[p.worse]]
 
 
 @dataclass(frozen=True)
@@ -128,7 +151,7 @@ class RankingOptions:
     neighbours are; systems fail the gate that are worse than it by more than ``margin``.
     """
 
-    resamples: int = 1000
+    resamples: int = RESAMPLES
     seed: int = 12345
     baseline: str | None = None
     margin: float = 0.0
@@ -138,7 +161,8 @@ class RankingOptions:
         if list(systems) == [UNNAMED]:
             raise DataError(
                 "the field 'system' is missing in all items; expected the name of the system that"
-                " wrote the reply, two or more of them (see --columns system=COLUMN)"
+                " wrote the reply, two or more of them (see"
+                f" {option('columns', {'system': 'COLUMN'})})"
             )
         if len(systems) < 2:
             raise DataError(
@@ -148,14 +172,14 @@ class RankingOptions:
         if self.baseline is not None and self.baseline not in systems:
             hint = did_you_mean(self.baseline, systems)
             raise UsageError(f"baseline '{self.baseline}': no such system: {hint}")
-        # p is at least 1 / (resamples + 1), twice that with a margin, and Holm multiplies it by
-        # the number of tests: with too few resamples no system could ever fail the gate
-        tests = (len(systems) - 1) * (2 if self.margin else 1)
-        needed = math.floor(tests / ALPHA)
-        if self.baseline is not None and self.resamples < needed:
+        # with a margin, p is at least 2 / (resamples + 1), and Holm multiplies it by the number of
+        # tests: with too few resamples no system could ever fail the gate
+        needed = math.floor(2 * (len(systems) - 1) / ALPHA)
+        if self.baseline is not None and self.margin and self.resamples < needed:
             raise UsageError(
-                f"{len(systems) - 1:,} systems against a baseline need at least {needed:,}"
-                f" resamples to find any of them worse: add --resamples {needed}"
+                f"{len(systems) - 1:,} systems against a baseline with a margin need at least"
+                f" {needed:,} resamples to find any of them worse:"
+                f" add {option('resamples', needed)}"
             )
         if not 0 <= self.margin < math.inf:
             raise UsageError(f"margin: expected a number of at least 0, got {self.margin}")
@@ -172,15 +196,17 @@ class ContextStatistics:
     finish: Finish
     higher_is_better: bool = True
     rows: dict[tuple[str, str], Floats] = field(default_factory=dict)
-    missing: set[str] = field(default_factory=set)
-    """Contexts in which a reply could not be scored."""
-    reasons: Counter[str] = field(default_factory=Counter)
+    """By system and context."""
+    missing: set[tuple[str, str]] = field(default_factory=set)
+    """Systems and contexts in which a reply could not be scored."""
+    reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Replies that could not be scored, by system and reason."""
 
     def add(self, system: str, context: str, row: Floats | None, reason: str | None) -> None:
         """Add the statistics of one reply, or the reason why there are none."""
         if row is None or reason is not None:
-            self.missing.add(context)
-            self.reasons[str(reason)] += 1
+            self.missing.add((system, context))
+            self.reasons[system, str(reason)] += 1
         else:
             key = system, context
             self.rows[key] = self.rows[key] + row if key in self.rows else row
@@ -190,7 +216,7 @@ def compare_systems(
     metrics: MetricSet,
     batches: Iterable[tuple[list[Item], list[BatchScores]]],
     *,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 12345,
     baseline: str | None = None,
     margin: float = 0.0,
@@ -235,7 +261,7 @@ def compare_scores(
     joined: Joined,
     metrics: Sequence[str] | None = None,
     *,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 12345,
     baseline: str | None = None,
     margin: float = 0.0,
@@ -260,7 +286,7 @@ def compare_scores(
 def compare_people(
     items: Sequence[Item],
     *,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 12345,
     baseline: str | None = None,
     margin: float = 0.0,
@@ -295,23 +321,16 @@ def rank_values(
 ) -> Ranking:
     """Rank systems by the mean value of their replies, such as scores or ratings.
 
-    NaN is unscored; ``reasons`` gives the reason by item id. A system without any value, such as
-    people whose replies are the references, does not keep the others from being compared.
+    NaN is unscored; ``reasons`` gives the reason by item id.
     """
-    systems = list(dict.fromkeys(item.system for item in items))
-    scored = {items[i].system for i in np.flatnonzero(~np.isnan(values)).tolist()}
-    ranked = [name for name in systems if name in scored] if scored else systems
     column = ContextStatistics(averaged, higher_is_better)
     for item, value in zip(items, values.tolist(), strict=True):
-        if scored and item.system not in scored:
-            continue
         if math.isnan(value):
             column.add(item.system, item.group, None, (reasons or {}).get(item.id, "no value"))
         else:
             column.add(item.system, item.group, np.array([value, 1.0]), None)
-    unranked = [name for name in systems if name not in scored] if scored else []
-    ranking = rank(column, ranked, options or RankingOptions())
-    return replace(ranking, by=by, unranked=unranked)
+    systems = list(dict.fromkeys(item.system for item in items))
+    return replace(rank(column, systems, options or RankingOptions()), by=by)
 
 
 def find_labels(joined: Joined, metrics: Sequence[str]) -> list[str]:
@@ -410,57 +429,104 @@ def _set_statistics(
 
 
 def rank(column: ContextStatistics, systems: Sequence[str], options: RankingOptions) -> Ranking:
-    """Rank systems by the value of their summed statistics over the contexts that all share."""
-    rows = column.rows
-    everywhere = dict.fromkeys(context for _, context in rows) | dict.fromkeys(column.missing)
-    shared = [
-        context
-        for context in everywhere
-        if context not in column.missing and all((system, context) in rows for system in systems)
-    ]
-    if len(shared) < 2:
-        raise NotComparable(_why_not(column, systems, len(shared)))
-    table = np.array([[rows[system, context] for context in shared] for system in systems])
+    """Rank systems by the value of their summed statistics over the contexts that all share, and
+    test pairs of them on the contexts that the two share.
+
+    A system without any score, such as people whose replies are the references, does not keep the
+    others from being compared: it is among ``unranked``.
+    """
+    scored = {system for system, _ in column.rows}
+    ranked = [system for system in systems if system in scored]
+    if not ranked:
+        raise NotComparable(_why_not(column, systems))
+    neighbours_only = len(ranked) > MAX_ALL_PAIRS
+    table = _table(column, ranked, shared_only=neighbours_only)
+    shared = int(np.count_nonzero(table.answered.all(axis=0)))
     with np.errstate(over="ignore"):
-        if not np.isfinite(len(shared) * np.abs(table).max()):
+        if not np.isfinite(table.answered.shape[1] * np.abs(table.rows).max()):
             raise NotComparable("its values are too large to be summed up")
-    tests = SystemTests(table, column.finish, 1 if column.higher_is_better else -1, options.seed)
-    baseline = systems.index(options.baseline) if options.baseline in systems else None
-    neighbours_only = len(systems) > MAX_ALL_PAIRS
+    tests = SystemTests(
+        table.rows,
+        column.finish,
+        1 if column.higher_is_better else -1,
+        options.seed,
+        answered=table.answered,
+    )
+    baseline = ranked.index(options.baseline) if options.baseline in ranked else None
     order, pairs = tests.run(
         options.resamples, baseline, options.margin, neighbours_only=neighbours_only
     )
     marks = (
-        [""] * len(systems) if neighbours_only else letters(order.tolist(), pairs.matrix(), ALPHA)
+        [""] * len(ranked) if neighbours_only else letters(order.tolist(), pairs.matrix(), ALPHA)
     )
-    ranked = [
-        RankedSystem(systems[i], float(tests.values[i]), *tests.interval(i), mark)
-        for i, mark in zip(order.tolist(), marks, strict=True)
-    ]
-    needed = math.ceil(len(pairs.first) / ALPHA) - 1
     return Ranking(
-        len(shared),
-        len(everywhere) - len(shared),
-        ranked,
-        _system_pairs(pairs, systems),
+        shared,
+        table.all_contexts - shared,
+        [
+            RankedSystem(ranked[i], float(tests.values[i]), *tests.interval(i), mark)
+            for i, mark in zip(order.tolist(), marks, strict=True)
+        ],
+        _system_pairs(pairs, ranked),
         higher_is_better=column.higher_is_better,
         neighbours_only=neighbours_only,
-        baseline=None if baseline is None else systems[baseline],
-        baseline_tests=_baseline_tests(pairs, baseline, systems, options.margin),
-        min_resamples=needed if options.resamples < needed else None,
+        unranked=[system for system in systems if system not in scored],
+        baseline=None if baseline is None else ranked[baseline],
+        baseline_tests=_baseline_tests(pairs, baseline, ranked, options.margin),
     )
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Statistics of the contexts that can be used to compare systems."""
+
+    rows: Floats
+    """[systems, contexts, statistics]; 0 where there is none."""
+    answered: NDArray[np.bool_]
+    """[systems, contexts]: whether the system has statistics there."""
+    all_contexts: int
+    """Contexts with a reply of any of the systems, also those that can't be used."""
+
+
+def _table(column: ContextStatistics, systems: Sequence[str], *, shared_only: bool) -> _Table:
+    """Return the statistics of all contexts with at least two systems, or with all of them.
+
+    Raises NotComparable if fewer than two contexts have all systems.
+    """
+    numbers = {system: number for number, system in enumerate(systems)}
+    contexts: dict[str, list[int]] = {}
+    for system, context in column.rows:
+        if system in numbers:
+            of_context = contexts.setdefault(context, [])
+            if (system, context) not in column.missing:
+                of_context.append(numbers[system])
+    for system, context in column.missing:
+        if system in numbers:
+            contexts.setdefault(context, [])
+    shared = sum(len(some) == len(systems) for some in contexts.values())
+    if shared < 2:
+        raise NotComparable(_why_not(column, systems, contexts.values()))
+    needed = len(systems) if shared_only else min(2, len(systems))
+    used = [context for context, some in contexts.items() if len(some) >= needed]
+    answered = np.zeros((len(systems), len(used)), bool)
+    width = len(next(iter(column.rows.values())))
+    rows = np.zeros((len(systems), len(used), width))
+    for place, context in enumerate(used):
+        for number in contexts[context]:
+            answered[number, place] = True
+            rows[number, place] = column.rows[systems[number], context]
+    return _Table(rows, answered, len(contexts))
 
 
 def _system_pairs(tests: PairTests, systems: Sequence[str]) -> list[SystemPair]:
     """Return the tested pairs with the names of their systems."""
     columns = (tests.first, tests.second, tests.difference, tests.low, tests.high)
     p_values = (tests.p_bootstrap, tests.p_randomisation, tests.p_adjusted)
-    rows = zip(*(column.tolist() for column in (*columns, *p_values)), strict=True)
+    rows = zip(*(column.tolist() for column in (*columns, *p_values, tests.contexts)), strict=True)
     return [
         SystemPair(
-            systems[i], systems[j], difference, low, high, boot, _defined(p), _defined(adjusted)
+            systems[i], systems[j], difference, low, high, boot, _defined(p), _defined(adjusted), n
         )
-        for i, j, difference, low, high, boot, p, adjusted in rows
+        for i, j, difference, low, high, boot, p, adjusted, n in rows
     ]
 
 
@@ -481,7 +547,9 @@ def _baseline_tests(
         if not ahead:
             difference, ends = -difference, (-ends[1], -ends[0])
         worse = difference > margin and not math.isnan(p) and p < ALPHA
-        by_system[other] = BaselineTest(systems[other], difference, *ends, _defined(p), worse)
+        by_system[other] = BaselineTest(
+            systems[other], difference, *ends, _defined(p), worse, int(tests.contexts[pair])
+        )
     return list(by_system.values())
 
 
@@ -489,13 +557,29 @@ def _defined(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _why_not(column: ContextStatistics, systems: Sequence[str], shared: int) -> str:
-    commonest = column.reasons.most_common(1)
+def _why_not(
+    column: ContextStatistics, systems: Sequence[str], contexts: Collection[Sequence[int]] = ()
+) -> str:
+    """Say why systems can't be ranked; ``contexts`` are the numbers of the systems in each."""
+    reasons = Counter[str]()
+    for (system, reason), count in column.reasons.items():
+        reasons[reason] += count if system in systems else 0
+    commonest = reasons.most_common(1)
     if not column.rows and commonest:
         return f"no item could be scored: {commonest[0][0]}"
     hint = "is 'context_id' the same for all?"
-    if commonest:
+    if commonest and commonest[0][1]:
         hint = f"{commonest[0][1]:,} unscored: {commonest[0][0]}"
+    shared = sum(len(some) == len(systems) for some in contexts)
+    alone_missing = Counter(
+        (every - set(some)).pop()
+        for every in [set(range(len(systems)))]
+        for some in contexts
+        if len(some) == len(systems) - 1
+    )
+    if len(systems) > 2 and alone_missing:
+        number, count = alone_missing.most_common(1)[0]
+        hint += f"; without {systems[number]} it would be {shared + count:,}"
     return (
         f"{shared} contexts were answered by all of {abbreviated(systems)} and could be scored;"
         f" comparing needs at least 2 ({hint})"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import UsageError
-from rejoinder.items import Item
+from rejoinder.items import Item, Ratings
 from rejoinder.spec import did_you_mean
 
 Floats = NDArray[np.float64]
@@ -55,6 +55,16 @@ def _values(item: Item) -> list[float]:
     if isinstance(item.ratings, dict):
         return list(item.ratings.values())
     return list(item.ratings) if isinstance(item.ratings, list) else []
+
+
+def merged_ratings(first: Ratings, second: Ratings) -> Ratings:
+    """Return two records of ratings of the same thing as one; None if they contradict."""
+    if first == second:
+        return first
+    if isinstance(first, dict) and isinstance(second, dict):
+        both = first | second
+        return both if all(both[name] == rating for name, rating in first.items()) else None
+    return None
 
 
 def without_annotators(items: Sequence[Item], names: Collection[str]) -> list[Item]:

@@ -6,7 +6,6 @@ Where ratings have two values, these say more than a correlation.
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import rankdata
 
 from rejoinder.meta_evaluation.join import Floats, Ints
 
@@ -17,6 +16,8 @@ def auc(right: Floats, wrong: Floats) -> float:
     >>> auc(np.array([3.0, 1.0]), np.array([1.0, 0.0]))
     0.875
     """
+    from scipy.stats import rankdata  # slow to import, and a server of a study rarely needs it
+
     ranks = rankdata(np.concatenate([right, wrong]))
     above = ranks[: len(right)].sum() - len(right) * (len(right) + 1) / 2
     return float(above / (len(right) * len(wrong)))

@@ -16,27 +16,48 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from rejoinder.meta_evaluation.agreement import krippendorff_alpha, mean_defined, mean_of_pairs
+from rejoinder.meta_evaluation.agreement import (
+    MAX_PAIRED,
+    alpha_interval,
+    krippendorff_alpha,
+    mean_defined,
+    mean_of_pairs,
+)
+from rejoinder.meta_evaluation.agreement_sums import (
+    Interval,
+    PairSums,
+    mean_over_pairs,
+    rating_pairs,
+    resampled_interval,
+)
 from rejoinder.meta_evaluation.annotators import (
     DISTRACTOR,
     MAX_ANNOTATORS,
     MIN_COMMON,
+    RESAMPLING,
     TOO_MANY,
     Annotator,
     AnnotatorAgreement,
     AnnotatorLimits,
+    Resampling,
     UnreliableAnnotator,
     find_unreliable,
 )
+from rejoinder.meta_evaluation.correlate import Integers
 from rejoinder.pairwise.answers import UNNAMED, Comparisons, Floats, Ints
 
 PREFERRED = "preferred a distractor in {share:.2f} of {count} comparisons"
 
 
 def comparison_agreement(
-    comparisons: Comparisons, distractor: str = DISTRACTOR
+    comparisons: Comparisons,
+    distractor: str = DISTRACTOR,
+    resampling: Resampling = RESAMPLING,
 ) -> AnnotatorAgreement:
-    """Return the agreement of the annotators; ``distractor`` names the system of distractors."""
+    """Return the agreement of the annotators; ``distractor`` names the system of distractors.
+
+    Intervals are resampled by context, so that there are none with a single context.
+    """
     names = comparisons.annotators
     named = comparisons.annotator != UNNAMED
     counts = np.bincount(comparisons.annotator[named], minlength=len(names))
@@ -49,6 +70,8 @@ def comparison_agreement(
         kappas = pairwise_kappas(comparisons)
         each = [mean_defined(row) for row in kappas]
     planted, preferred = _distractors(comparisons, distractor)
+    table, contexts = _answer_table(comparisons)
+    size, seed = resampling.resamples, resampling.seed
     return AnnotatorAgreement(
         [
             Annotator(
@@ -62,8 +85,10 @@ def comparison_agreement(
             if counts[number]
         ],
         mean_of_pairs(kappas),
-        _alpha(comparisons),
+        krippendorff_alpha(table, "ordinal"),
         why,
+        _kappa_interval(comparisons, resampling) if why is None else None,
+        alpha_interval(table, contexts, "ordinal", size, seed),
     )
 
 
@@ -89,7 +114,7 @@ def unreliable_annotators(
     distractor: str = DISTRACTOR,
 ) -> list[UnreliableAnnotator]:
     """Return the annotators whose answers should be left out."""
-    agreement = comparison_agreement(comparisons, distractor)
+    agreement = comparison_agreement(comparisons, distractor, Resampling(0))
     kappas = pairwise_kappas(comparisons) if agreement.left_out is None else np.zeros((0, 0))
     limits = AnnotatorLimits(min_kappa, max_distractor)
     return find_unreliable(agreement, comparisons.annotators, kappas, limits, PREFERRED)
@@ -113,23 +138,65 @@ def _pairs(comparisons: Comparisons) -> Ints:
     return np.asarray(np.unique(keys, return_inverse=True)[1], np.int64)
 
 
-def _alpha(comparisons: Comparisons) -> float | None:
-    """Return Krippendorff's alpha of all answers, also those without an annotator.
+def _contexts(comparisons: Comparisons) -> Ints:
+    """Return the context of each pair."""
+    first = np.unique(_pairs(comparisons), return_index=True)[1]
+    return np.asarray(comparisons.context[comparisons.first[first]], np.int64)
 
-    Alpha does not depend on who answered, so the rows of its table are the first, second, … answer
-    to a pair. Of several answers of one annotator to one pair the first counts.
+
+def _kappa_interval(comparisons: Comparisons, resampling: Resampling) -> Interval | None:
+    """Return the interval of the mean kappa of the annotators who have enough pairs in common.
+
+    None with more than MAX_PAIRED pairs of answers.
+    """
+    verdicts = _verdicts(comparisons)[0].T.tocsr()  # [pairs, annotators], ties are stored zeros
+    sizes = np.diff(verdicts.indptr)
+    if int((sizes * (sizes - 1)).sum()) > 2 * MAX_PAIRED:
+        return None
+    item = np.repeat(np.arange(sizes.size), sizes)
+    left, right = rating_pairs(item)
+    who = verdicts.indices.astype(np.int64)
+    names = who[left] * len(comparisons.annotators) + who[right]
+    _, pair, common = np.unique(names, return_inverse=True, return_counts=True)
+    enough = common[pair] >= MIN_COMMON
+    left, right, pair = left[enough], right[enough], np.unique(pair[enough], return_inverse=True)[1]
+    kept, place = np.unique(item[left], return_inverse=True)
+    x, y = verdicts.data[left], verdicts.data[right]
+    sums = PairSums.of(pair, place, [2 * x * y, x**2 + y**2], kept.size)
+
+    def mean_kappas(drawn: Integers) -> Floats:
+        products, squares = sums.drawn(drawn)
+        kappas = np.full(products.shape, np.nan)
+        np.divide(products, squares, out=kappas, where=squares > 0)
+        return mean_over_pairs(kappas)
+
+    return resampled_interval(
+        mean_kappas,
+        _contexts(comparisons)[kept],
+        row_bytes=sums.row_bytes,
+        resamples=resampling.resamples,
+        seed=resampling.seed,
+    )
+
+
+def _answer_table(comparisons: Comparisons) -> tuple[Floats, Ints]:
+    """Return all answers [most answers to a pair, 2 pairs] and the context of each column.
+
+    Krippendorff's alpha does not depend on who answered, so the rows are the first, second, …
+    answer to a pair, also of people without a name. Of several answers of one annotator to one
+    pair the first counts. Every pair has a column for each direction.
     """
     pair, annotator = _pairs(comparisons), comparisons.annotator
     own = np.where(annotator == UNNAMED, -1 - np.arange(annotator.size), annotator)
     chosen = np.sort(np.unique(np.stack([own, pair]), axis=1, return_index=True)[1])
     pair, outcome = pair[chosen], comparisons.outcome[chosen]
     order = np.argsort(pair, kind="stable")
-    counts = np.bincount(pair, minlength=1)
+    counts = np.bincount(pair)
     begin = np.cumsum(counts) - counts
     row = np.arange(pair.size) - begin[pair[order]]
     table = np.full((int(counts.max(initial=0)), counts.size), np.nan)
     table[row, pair[order]] = 2 * outcome[order] - 1
-    return krippendorff_alpha(np.hstack([table, -table]), "ordinal")
+    return np.hstack([table, -table]), np.tile(_contexts(comparisons), 2)
 
 
 def _distractors(comparisons: Comparisons, distractor: str) -> tuple[Floats, Floats]:

@@ -102,6 +102,17 @@ def bradley_terry(contest: Contest, *, prior: float = PRIOR) -> Strengths:
     )
 
 
+def rate_errors(wins: Floats, prior: float = PRIOR) -> Floats:
+    """Return the standard error of the expected winning rate of each reply to one context [n].
+
+    In contrast to :func:`bradley_terry`, all replies count as comparable, also those that no
+    answer connects: their errors are those of the prior, and large. So the mean of the errors says
+    when enough pairs were asked.
+    """
+    strength, covariance = solve(wins, prior)
+    return _standard_errors(expected_rates(strength)[1], covariance)
+
+
 def solve(wins: Floats, prior: float = PRIOR) -> tuple[Floats, Floats]:
     """Return the MAP strengths [n] and the inverse of the information matrix there [n, n].
 

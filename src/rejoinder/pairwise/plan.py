@@ -18,7 +18,7 @@ the first rounds resemble a merge sort. Ties are broken at random.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,17 +45,30 @@ class Question:
 
 
 def next_pairs(
-    wins: Floats, rng: np.random.Generator, *, again: bool = False, prior: float = PRIOR
+    wins: Floats,
+    rng: np.random.Generator,
+    *,
+    again: bool = False,
+    prior: float = PRIOR,
+    pending: Iterable[tuple[int, int]] = (),
 ) -> Iterator[tuple[float, int, int]]:
     """Yield gain, i and j of the pairs of one context, each once, the most informative first.
 
-    Pairs that have answers are skipped unless ``again``.
+    Pairs that have answers are skipped unless ``again``. ``pending`` pairs are being asked right
+    now: they are skipped, and the gains of the others are those after each of them is answered.
     """
     size = len(wins)
     order = rng.permutation(size)
     state = _State.after(wins[np.ix_(order, order)], prior)
     answered = np.zeros(wins.shape, bool) if again else (wins + wins.T > 0)[np.ix_(order, order)]
     closed = answered | np.tri(size, dtype=bool)
+    place = np.argsort(order)
+    for i, j in pending:
+        if i == j or not (0 <= i < size and 0 <= j < size):
+            raise ValueError(f"pending: ({i}, {j}) is no pair of {size} replies")
+        first, second = sorted((int(place[i]), int(place[j])))
+        closed[first, second] = True
+        state.update(first, second)
     for _ in range(int((~closed).sum())):
         gain, i, j = state.best(closed)
         yield gain, int(order[i]), int(order[j])

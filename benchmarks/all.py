@@ -31,12 +31,22 @@ from table import RECORDS
 HERE = Path(__file__).resolve().parent
 RESULTS = "results.json"
 BEGIN, END = "<!-- make bench: begin -->", "<!-- make bench: end -->"
-NO_BENCHMARKS = {"all", "table"}
+NO_BENCHMARKS = {
+    "all",
+    "annotate_http",
+    "annotate_load",
+    "annotate_peers",
+    "memory",
+    "private_postgres",
+    "rehearse",
+    "significance",
+    "table",
+}
 PACKAGES = (
     "rejoinder",
     *("numpy", "scipy", "numba", "torch", "transformers", "duckdb", "pyarrow", "faiss-cpu"),
     *("sacrebleu", "nltk", "rouge-score", "rapidfuzz", "scikit-learn", "sentence-transformers"),
-    *("bert-score", "gensim"),
+    *("bert-score", "gensim", "python-aiml"),
 )
 
 
@@ -45,20 +55,20 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="overlap, learn, …")
     parser.add_argument("--folder", type=Path, default=HERE, help="where the benchmarks are")
     parser.add_argument("--page", type=Path, default=HERE.parent / "docs" / "benchmarks.md")
-    given = parser.parse_args()
-    known = benchmarks(given.folder)
-    if unknown := [name for name in given.names if name not in known]:
+    arguments = parser.parse_args()
+    known = benchmarks(arguments.folder)
+    if unknown := [name for name in arguments.names if name not in known]:
         parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}")
-    names = given.names or known
-    found = {}
+    names = arguments.names or known
+    results = {}
     for number, name in enumerate(names, 1):
         say(f"[{number}/{len(names)}] {name}")
-        found[name] = run(given.folder / f"{name}.py")
-        outcome = "done" if found[name]["exit"] == 0 else f"exit code {found[name]['exit']}"
-        say(f"[{number}/{len(names)}] {name}: {outcome}, {found[name]['seconds']:,} s")
-        save(found, given.folder / RESULTS, given.page)
-    print(table(found))
-    if bad := [name for name, result in found.items() if result["exit"] != 0]:
+        results[name] = run(arguments.folder / f"{name}.py")
+        outcome = "done" if results[name]["exit"] == 0 else f"exit code {results[name]['exit']}"
+        say(f"[{number}/{len(names)}] {name}: {outcome}, {results[name]['seconds']:,} s")
+        save(results, arguments.folder / RESULTS, arguments.page)
+    print(table(results))
+    if bad := [name for name, result in results.items() if result["exit"] != 0]:
         sys.exit(f"failed, or below a limit: {', '.join(bad)}")
 
 
@@ -100,19 +110,19 @@ def machine() -> str:
 
 
 def versions() -> str:
-    told = [f"Python {platform.python_version()}"]
+    installed = [f"Python {platform.python_version()}"]
     for package in PACKAGES:
         try:
-            told.append(f"{package} {metadata.version(package)}")
+            installed.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:
             continue
-    return ", ".join(told)
+    return ", ".join(installed)
 
 
-def table(found: dict[str, dict[str, Any]]) -> str:
+def table(results: dict[str, dict[str, Any]]) -> str:
     """For a terminal of 80 columns."""
     lines = [f"{'benchmark':13} {'what, and against what':42} {'ratio':>7} {'limit':>7} met"]
-    for name, result in found.items():
+    for name, result in results.items():
         for row in rows_of(result):
             first, *rest = textwrap.wrap(row["what"], 42)
             lines.append(f"{name:13} {first:42} {_ratio(row):>7} {_limit(row):>7} {_met(row)}")
@@ -129,11 +139,11 @@ def rows_of(result: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def save(found: dict[str, dict[str, Any]], results: Path, page: Path) -> None:
+def save(results: dict[str, dict[str, Any]], results_file: Path, page: Path) -> None:
     """Replace earlier results of the same benchmarks."""
-    before = json.loads(results.read_text("utf-8")) if results.exists() else {}
-    merged = dict(sorted({**before, **found}.items()))
-    with open_output(results) as stream:
+    before = json.loads(results_file.read_text("utf-8")) if results_file.exists() else {}
+    merged = dict(sorted({**before, **results}.items()))
+    with open_output(results_file) as stream:
         stream.write((json.dumps(merged, ensure_ascii=False, indent=1) + "\n").encode())
     text = page.read_text("utf-8")
     if text.count(BEGIN) != 1 or text.count(END) != 1:
@@ -143,19 +153,19 @@ def save(found: dict[str, dict[str, Any]], results: Path, page: Path) -> None:
         stream.write(f"{head}{BEGIN}\n\n{markdown(merged)}\n\n{END}{tail}".encode())
 
 
-def markdown(found: dict[str, dict[str, Any]]) -> str:
+def markdown(results: dict[str, dict[str, Any]]) -> str:
     """One table for each machine, set of versions and date."""
-    sittings: dict[tuple[str, str, str], list[str]] = {}
-    for name, result in found.items():
-        sitting = sittings.setdefault((result["date"], result["machine"], result["versions"]), [])
-        sitting += [
+    runs: dict[tuple[str, str, str], list[str]] = {}
+    for name, result in results.items():
+        rows_of_run = runs.setdefault((result["date"], result["machine"], result["versions"]), [])
+        rows_of_run += [
             f"| `{name}` | {_cell(row['what'])} | {_ratio(row)} | {_limit(row)} | {_met(row)} |"
             for row in rows_of(result)
         ]
     head = ["| benchmark | what, and against what | ratio | limit | met |", "|---|---|---|---|---|"]
     return "\n\n".join(
         f"{day}; {where}; {what}.\n\n" + "\n".join([*head, *rows])
-        for (day, where, what), rows in sittings.items()
+        for (day, where, what), rows in runs.items()
     )
 
 

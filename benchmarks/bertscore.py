@@ -23,8 +23,8 @@ os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 import numpy as np
 from bert_score import BERTScorer
 
-from rejoinder.encode import cache
 from rejoinder.encode.transformer.find_model import find_model_folder
+from rejoinder.files import cache
 from rejoinder.items import Item
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.metric import ItemMetric, make_metric

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "corpus"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "logs"))
 
 from plain_cleaning import clean_plain
 
@@ -115,11 +115,11 @@ def compare(classifier: bool, batches: dict[str, list[pa.RecordBatch]]) -> tuple
 
 def run() -> list[dict[str, Any]]:
     batches = {language: posts(language, POSTS_IN_ALL // 2, 7) for language in ("en", "ja")}
-    found = []
+    rows = []
     for classifier, required in ((False, 5), (True, None)):
         mine, theirs = compare(classifier, batches)
         how = "with classifier" if classifier else "without classifier"
-        found.append(
+        rows.append(
             {
                 "name": f"clean 1,000,000 posts {how}: plain Python, scaled from 30,000",
                 "ours_seconds": mine,
@@ -128,7 +128,7 @@ def run() -> list[dict[str, Any]]:
                 "required": required,
             }
         )
-    return found
+    return rows
 
 
 if __name__ == "__main__":

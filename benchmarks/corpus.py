@@ -17,11 +17,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "corpus"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "logs"))
 
 from archive import make_archive
 
 import cleaning as cleaning_benchmark
+from memory import resident
 from table import show
 
 COMMAND = "from rejoinder.cli.main import main; main()"
@@ -44,22 +45,6 @@ def whole_command(posts: int, folder: Path) -> tuple[float, float]:
     seconds = time.perf_counter() - began
     archive.unlink()
     return seconds, peak
-
-
-def resident(pid: int) -> float:
-    """GB that a process and its descendants hold together (shared pages counted once each)."""
-    total = 0.0
-    waiting = [pid]
-    while waiting:
-        one = waiting.pop()
-        try:
-            rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
-            total += int(rollup.split("Pss:")[1].split()[0]) / 2**20
-            for task in Path(f"/proc/{one}/task").iterdir():
-                waiting += [int(child) for child in (task / "children").read_text().split()]
-        except (OSError, IndexError):
-            continue
-    return total
 
 
 def run() -> list[dict[str, Any]]:

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from rejoinder.encode.cache import open_cache
 from rejoinder.encode.transformer import Encoder
 from rejoinder.encode.transformer.find_model import find_model_folder
+from rejoinder.files.cache import open_cache
 from rejoinder.machine import num_threads
 from table import show
 
@@ -52,17 +52,17 @@ def utterances() -> list[str]:
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     began = time.perf_counter()
-    found = work()
-    return time.perf_counter() - began, found
+    result = work()
+    return time.perf_counter() - began, result
 
 
 def with_new_cache(work: Callable[[], Any]) -> Callable[[], Any]:
     def run() -> Any:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["REJOINDER_CACHE"] = folder
-            found = work()
+            result = work()
             open_cache().close()
-            return found
+            return result
 
     return run
 
@@ -86,11 +86,11 @@ def against_sentence_transformers(texts: list[str]) -> dict[str, Any]:
     peer.encode(texts[:32], show_progress_bar=False)
     ours, others = [], []
     for _ in range(ROUNDS):
-        seconds, found = timed(with_new_cache(mine))
+        seconds, vectors = timed(with_new_cache(mine))
         ours.append(seconds)
         seconds, expected = timed(theirs)
         others.append(seconds)
-    cosines = (found * expected).sum(axis=1) / np.linalg.norm(expected, axis=1)
+    cosines = (vectors * expected).sum(axis=1) / np.linalg.norm(expected, axis=1)
     assert cosines.min() >= 0.999, cosines.min()
     count = f"{num_threads()} thread{'s' * (num_threads() > 1)}"
     name = f"{len(texts)} utterances, {count}: sentence-transformers"
@@ -125,9 +125,9 @@ def tokens_within_a_process(texts: list[str]) -> dict[str, Any]:
             link = Path(folder).with_name(f"{Path(folder).name}-{number}")
             link.symlink_to(folder)
             os.environ["REJOINDER_CACHE"] = str(link)
-            took, found = timed(lambda: encoder.tokens(texts))
+            took, cached = timed(lambda: encoder.tokens(texts))
             seconds.append(took)
-            assert np.array_equal(found.vectors, expected.vectors)
+            assert np.array_equal(cached.vectors, expected.vectors)
             link.unlink()
     return row("their token vectors from the cache: the first time", min(seconds), first, 20)
 

@@ -220,12 +220,12 @@ def few() -> None:
     for k in range(1, 5):
         items, _ = _judged(k + 1, k + 1, k)
         kind = np.array([item.system for item in items])
-        found = []
+        areas = []
         for share in shares:
             values = _score(make_metric(f"{THREE[:-1]},share={share})"), items)
-            found.append(auc(values[kind == "good"], values[kind == "adversarial"]))
+            areas.append(auc(values[kind == "good"], values[kind == "adversarial"]))
         label = f"{k} good and {2 * k} wrong references"
-        print(f"{label:32}" + "".join(f"{area:8.3f}" for area in found), flush=True)
+        print(f"{label:32}" + "".join(f"{area:8.3f}" for area in areas), flush=True)
 
 
 def _judged(*most: int) -> tuple[list[Item], np.ndarray]:
@@ -271,11 +271,13 @@ SIMULATED = (
 def curve(seeds: int = 4) -> None:
     """Pearson correlation with the truth of 20 new replies in each of 40 contexts, by the number
     of scored references (Figure 4 of the paper): mean over simulations, and their spread."""
-    found = np.array([[_correlations(size, seed) for seed in range(seeds)] for size in SIZES])
+    correlations = np.array(
+        [[_correlations(size, seed) for seed in range(seeds)] for size in SIZES]
+    )
     print(f"{'references':24}" + "".join(f"{size:6}" for size in SIZES))
     for which, spec in enumerate(SIMULATED):
-        print(f"{spec:24}" + "".join(f"{x:6.3f}" for x in found[:, :, which].mean(axis=1)))
-        print(f"{'  ±':24}" + "".join(f"{x:6.3f}" for x in found[:, :, which].std(axis=1)))
+        print(f"{spec:24}" + "".join(f"{x:6.3f}" for x in correlations[:, :, which].mean(axis=1)))
+        print(f"{'  ±':24}" + "".join(f"{x:6.3f}" for x in correlations[:, :, which].std(axis=1)))
 
 
 def _correlations(size: int, seed: int) -> list[float]:
@@ -296,7 +298,7 @@ def crossing(seeds: int = 3) -> None:
     print(f"{'':46}" + "".join(f"{size:6}" for size in CROSSING_SIZES))
     for make in (Replies.of, _on_topic):
         for label, noise in NOISES.items():
-            found = np.array(
+            correlations = np.array(
                 [
                     [_am_and_svr(make, size, noise, seed) for seed in range(seeds)]
                     for size in CROSSING_SIZES
@@ -304,7 +306,7 @@ def crossing(seeds: int = 3) -> None:
             )
             kind = "any words" if make is not _on_topic else "on topic"
             for which, way in enumerate(ways):
-                means = found[:, :, which].mean(axis=1)
+                means = correlations[:, :, which].mean(axis=1)
                 name = f"{kind}, {label}: {way}"
                 print(f"{name:46}" + "".join(f"{x:6.2f}" for x in means), flush=True)
 

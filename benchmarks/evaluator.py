@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from rejoinder.encode import cache
+from rejoinder.files import cache
 from rejoinder.items import Item, Reference
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.metric_set import make_metrics

@@ -25,12 +25,12 @@ from table import show
 
 
 def best_of(times: int, work: Callable[[], object]) -> float:
-    found = []
+    seconds = []
     for _ in range(times):
         began = time.perf_counter()
         work()
-        found.append(time.perf_counter() - began)
-    return min(found)
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
 
 
 def ours(spec: str, items: list[Item]) -> Callable[[], list[float]]:
@@ -69,16 +69,16 @@ def plain_delta_bleu(reply: list[str], references: list[list[str]], weights: lis
     for n in (1, 2):
         counts = Counter(ngrams(reply, n))
         there = [Counter(ngrams(words, n)) for words in references]
-        found = 0.0
+        matches = 0.0
         for gram, count in counts.items():
             options = [
                 w * min(count, c[gram]) for c, w in zip(there, weights, strict=True) if c[gram]
             ]
-            found += max(options, default=0.0)
-        if n == 1 and found <= 0:
+            matches += max(options, default=0.0)
+        if n == 1 and matches <= 0:
             return 0.0
         most = max(weights)
-        smoothed = found if found > 0 else 0.1 * most
+        smoothed = matches if matches > 0 else 0.1 * most
         logs += 0.5 * log(smoothed / (most * max(1, sum(counts.values()))))
     length = len(reply)
     return float(brevity_penalty(closest_ref_length(references, length), length) * exp(logs))

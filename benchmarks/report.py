@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import sync_playwright
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from browser import FLAGS, MISSING, find_chromium
 from table import show
 
 CONTEXTS, SYSTEMS = 25_000, 4
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 TO_MAKE, TO_OPEN = 60.0, 1.0
 
 
@@ -44,10 +46,10 @@ def write(folder: Path) -> None:
                     scores.write(json.dumps(score) + "\n")
 
 
-def interactive(page: Path) -> float:
+def interactive(page: Path, chromium: str) -> float:
     """Seconds until the table of items is there: the best of three."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         found = []
         for _ in range(3):
             shown = browser.new_page()
@@ -61,6 +63,9 @@ def interactive(page: Path) -> float:
 
 
 def run() -> list[dict[str, Any]]:
+    chromium = find_chromium()
+    if chromium is None:
+        sys.exit(MISSING)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write(folder)
@@ -70,7 +75,7 @@ def run() -> list[dict[str, Any]]:
         subprocess.run([sys.executable, "-c", code, *arguments], cwd=folder, check=True)
         made = time.perf_counter() - began
         size = (folder / "report.html").stat().st_size / 1e6
-        seconds = interactive(folder / "report.html")
+        seconds = interactive(folder / "report.html", chromium)
     rows = [
         (f"report of 100,000 items ({size:.2f} MB), against a minute", made, TO_MAKE),
         ("until it can be used in Chromium, against a second", seconds, TO_OPEN),

@@ -195,24 +195,24 @@ def faiss_rows(rows: int, specs: list[str], keep: Path | None) -> Iterator[dict[
         if not (folder / "queries.npy").exists():
             write_real(folder, rows)
         vectors = np.load(folder / "queries.npy")
-        given, asked = (
+        encoder, queries = (
             PrecomputedQueries(vectors),
             Queries(["-"] * len(vectors), [None] * len(vectors)),
         )
-        scan = DenseIndex(given, folder, rows)  # type: ignore[arg-type]
+        scan = DenseIndex(encoder, folder, rows)  # type: ignore[arg-type]
         began = time.perf_counter()
-        exact = scan.search(asked, K)
+        exact = scan.search(queries, K)
         scanned = time.perf_counter() - began
         for spec in specs:
             nearest = make_approximate_search(parse(spec))
             assert nearest is not None
             place, built = made(nearest, spec, folder)
-            index = AnnIndex(nearest, given, place, rows)  # type: ignore[arg-type]
-            index.search(asked, K)  # reads the index
+            index = AnnIndex(nearest, encoder, place, rows)  # type: ignore[arg-type]
+            index.search(queries, K)  # reads the index
             seconds = []
             for _ in range(ROUNDS):
                 began = time.perf_counter()
-                hits = index.search(asked, K)
+                hits = index.search(queries, K)
                 seconds.append(time.perf_counter() - began)
             pairs = zip(exact.rows, hits.rows, strict=True)
             recall = float(np.mean([len(set(a) & set(b)) / K for a, b in pairs]))
@@ -259,8 +259,8 @@ if __name__ == "__main__":
     parser.add_argument("--index", action="append")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--scan", type=Path)
-    given = parser.parse_args()
-    if given.scan:
-        print(json.dumps(measure_scan(given.scan, given.rows)))
+    arguments = parser.parse_args()
+    if arguments.scan:
+        print(json.dumps(measure_scan(arguments.scan, arguments.rows)))
         sys.exit()
-    show(run(given.rows, given.index or ["hnsw", "ivf-pq"], given.keep))
+    show(run(arguments.rows, arguments.index or ["hnsw", "ivf-pq"], arguments.keep))

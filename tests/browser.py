@@ -23,6 +23,7 @@ NAMES = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
 INSTALL = "apt-get install -y --no-install-recommends chromium"
+MISSING = f"chromium not found; install it, on Debian with: {INSTALL}"
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -33,16 +34,19 @@ FLAGS = [
 ]
 
 
+def find_chromium() -> str | None:
+    """Return the path of the browser; None if there is none."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
 def chromium() -> str:
     """Return the path of the browser; skip the test if there is none."""
-    for name in NAMES:
-        path = shutil.which(name)
-        if path is not None:
-            return path
-    message = f"chromium not found; install it, on Debian with: {INSTALL}"
+    path = find_chromium()
+    if path is not None:
+        return path
     if os.environ.get("CI") == "true":
-        pytest.fail(message)
-    pytest.skip(message)
+        pytest.fail(MISSING)
+    pytest.skip(MISSING)
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,11 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "rejoinder"
 
 # each layer may import itself and what stands before it
 LAYERS = [
-    {"version", "machine", "progress"},
+    {"version", "machine", "progress", "wording"},
     {"errors"},
     {"spec", "items"},
     {"files", "registry"},
+    {"llm"},
     {"kernels"},
     {"text"},
     {"testsets", "examples", "engine"},
@@ -25,6 +26,7 @@ LAYERS = [
     {"metrics", "systems"},
     {"meta_evaluation"},
     {"pairwise"},
+    {"annotate"},
     {"fitting", "reporting", "recipe"},
     {"inputs"},
     {"verbs"},
@@ -42,7 +44,7 @@ def layer_of(name: str) -> int:
 
 def imports(path: Path) -> set[str]:
     """The first-level names of rejoinder that a file imports, wherever the import stands."""
-    found = set()
+    names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         modules = []
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -51,8 +53,8 @@ def imports(path: Path) -> set[str]:
                 modules = [f"rejoinder.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
-        found |= {m.split(".")[1] for m in modules if m.startswith("rejoinder.")}
-    return found
+        names |= {m.split(".")[1] for m in modules if m.startswith("rejoinder.")}
+    return names
 
 
 def test_imports_point_one_way() -> None:
@@ -77,8 +79,8 @@ def test_retrieve_and_learn_do_not_import_each_other() -> None:
 def test_the_command_line_starts_light() -> None:
     """Neither help nor listing needs compiled kernels, scipy, torch or scikit-learn."""
     for arguments, heavy in (
-        (["--help"], {"torch", "sklearn", "numba", "scipy", "numpy"}),
-        (["ls", "--json"], {"torch", "sklearn", "numba", "scipy"}),
+        (["--help"], {"torch", "sklearn", "numba", "scipy", "numpy", "httpx2"}),
+        (["ls", "--json"], {"torch", "sklearn", "numba", "scipy", "httpx2", "transformers"}),
         (["score", "-", "-m", "bleu"], {"torch", "sklearn"}),
     ):
         code = (

@@ -20,7 +20,8 @@ plain = (
     | st.integers(-(10**9), 10**9)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
-    | st.from_regex(r"(~|\.{0,2}/|[A-Z]:\\)[^\n]{0,12}", fullmatch=True)
+    | st.from_regex(r"(~|\.{0,2}/|[A-Z]:\\|https?://)[^\n]{0,12}", fullmatch=True)
+    | st.from_regex(r"[a-z0-9.:/-]{1,12}", fullmatch=True)
 )
 specs = st.recursive(
     st.builds(Spec, names),
@@ -56,13 +57,25 @@ def test_printing_and_parsing_are_inverse(spec: Spec) -> None:
         ("a(m=.,n=..)", Spec("a", (("m", "."), ("n", "..")))),
         (r"a(m=C:\Users\me\bert,n=d:/x)", Spec("a", (("m", r"C:\Users\me\bert"), ("n", "d:/x")))),
         ("a(m=b(x=/é/ü:1),n=.5)", Spec("a", (("m", Spec("b", (("x", "/é/ü:1"),))), ("n", 0.5)))),
+        (
+            "a(url=http://127.0.0.1:8000/v1,model=Qwen/Qwen2.5-0.5B)",
+            Spec("a", (("url", "http://127.0.0.1:8000/v1"), ("model", "Qwen/Qwen2.5-0.5B"))),
+        ),
+        ("a(u=https://[::1]/x)", Spec("a", (("u", "https://[::1]/x"),))),
+        ("a(m=llama3.2:1b, n=7:b)", Spec("a", (("m", "llama3.2:1b"), ("n", "7:b")))),
     ],
 )
 def test_parse(text: str, expected: Spec) -> None:
     assert parse(text) == expected
 
 
-@pytest.mark.parametrize("path", ["/data/bert", "./x", "../x", "~/x", r"C:\models\bert", "."])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/data/bert", "./x", "../x", "~/x", r"C:\models\bert", "."),
+        *("http://127.0.0.1:8000/v1", "https://a.example", "llama3.2:1b"),
+    ],
+)
 def test_paths_are_printed_as_they_are_written(path: str) -> None:
     assert str(Spec("a", (("m", path),))) == f"a(m={path})"
     assert str(Spec("a", (("m", f"{path} b"),))).startswith('a(m="')

@@ -114,8 +114,10 @@ def _parameters(metric: Metric) -> str:
 
 def measured(name: str) -> str:
     """Return the figures of the metric's agreement with people, or why there are none."""
-    told = [*_from_file(name), *_from_study(name)]
-    return "\n\n".join(told) if told else uses()[name].get("unmeasured", "Not measured.").strip()
+    figures = [*_from_file(name), *_from_study(name)]
+    return (
+        "\n\n".join(figures) if figures else uses()[name].get("unmeasured", "Not measured.").strip()
+    )
 
 
 def _from_file(name: str) -> Iterator[str]:

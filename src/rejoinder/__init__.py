@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rejoinder.metrics.regression.am import Am
     from rejoinder.metrics.regression.svr import Svr
     from rejoinder.metrics.regression.ws import Ws
+    from rejoinder.verbs import annotate as studies
     from rejoinder.verbs import datasets, pairs, train
     from rejoinder.verbs.compare import CompareResult, compare
     from rejoinder.verbs.contexts import contexts
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
     from rejoinder.verbs.join import join
     from rejoinder.verbs.ls import ls
     from rejoinder.verbs.meta import MetaResult, meta
+    from rejoinder.verbs.meta_references import MetaReferencesResult, meta_references
+    from rejoinder.verbs.monitor import RejoinderWarning
     from rejoinder.verbs.reply import ReplyResult, reply
     from rejoinder.verbs.report import ReportResult, report
     from rejoinder.verbs.run import run
@@ -84,6 +87,7 @@ __all__ = [
     "GreedyMatching",
     "Item",
     "Items",
+    "MetaReferencesResult",
     "MetaResult",
     "Meteor",
     "MetricScores",
@@ -91,6 +95,7 @@ __all__ = [
     "Recall",
     "Reference",
     "Rejoinder",
+    "RejoinderWarning",
     "ReplyResult",
     "ReportResult",
     "Ribes",
@@ -123,6 +128,7 @@ __all__ = [
     "load",
     "ls",
     "meta",
+    "meta_references",
     "pairs",
     "read_items",
     "reply",
@@ -132,6 +138,7 @@ __all__ = [
     "score",
     "score_one",
     "show",
+    "studies",
     "train",
 ]
 
@@ -180,6 +187,8 @@ _HOMES = {
     "verbs.join": ("join",),
     "verbs.ls": ("ls",),
     "verbs.meta": ("MetaResult", "meta"),
+    "verbs.meta_references": ("MetaReferencesResult", "meta_references"),
+    "verbs.monitor": ("RejoinderWarning",),
     "verbs.reply": ("ReplyResult", "reply"),
     "verbs.report": ("ReportResult", "report"),
     "verbs.run": ("run",),
@@ -188,7 +197,13 @@ _HOMES = {
     "verbs.show": ("show",),
 }
 """Module → names of the package that it defines."""
-_NAMESPACES = ("datasets", "pairs", "train")
+_NAMESPACES = {
+    "datasets": "datasets",
+    "pairs": "pairs",
+    "studies": "annotate",  # rejoinder.annotate is the package behind them
+    "train": "train",
+}
+"""Groups of verbs, and the modules that define them."""
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
 
@@ -197,7 +212,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name in _NAMESPACES:
-        return importlib.import_module(f"rejoinder.verbs.{name}")
+        return importlib.import_module(f"rejoinder.verbs.{_NAMESPACES[name]}")
     if name not in _MODULES:
         raise AttributeError(f"module 'rejoinder' has no attribute '{name}'")
     return getattr(importlib.import_module(f"rejoinder.{_MODULES[name]}"), name)

@@ -57,6 +57,10 @@ class GateFailed(RejoinderError):
     exit_code = 5
 
 
+class Terminated(SystemExit):
+    """A signal ends the process; any other exit in the code of a plugin is a mistake of it."""
+
+
 def missing_extra(extra: str, *packages: str, task: str = "this") -> MissingExtra:
     """Return the error for packages that are not installed, with the command that installs them.
 

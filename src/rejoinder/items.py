@@ -16,6 +16,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from rejoinder.wording import option
+
 UNNAMED = "(unnamed)"
 TURN_END = "\x1f"
 """Joins the turns of a context to its key; texts do not contain it."""
@@ -23,6 +25,36 @@ TURN_END = "\x1f"
 RETRIEVED, PARROT = "retrieved", "parrot"
 """Sources of references that were not written for the context: retrieved from a pool, or a copy
 of the context's last turn."""
+
+
+Ratings = dict[str, float] | list[float] | float | None
+"""By annotator, a list of unidentified annotators, or one averaged number."""
+
+MAX_RATING = 1e15
+"""The average of larger ratings would lose whole steps of a scale."""
+
+_HALF = "The text has a lone surrogate (half of a character), which can't be written as UTF-8"
+
+MAX_SCORE = 1e100
+"""Sums and squares of scores must stay finite."""
+
+
+def mean_rating(ratings: Ratings) -> float | None:
+    """Return the mean of human ratings, None if there is none."""
+    match ratings:
+        case None:
+            return None
+        case dict() as by_annotator:
+            return _mean(by_annotator.values())
+        case list() as unidentified:
+            return _mean(unidentified)
+        case number:
+            return float(number)
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    numbers = list(values)
+    return math.fsum(numbers) / len(numbers) if numbers else None
 
 
 class Reference(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -34,21 +66,17 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     source: str | None = None
     score: float | None = None
     """Of a retrieved reference: similarity of the utterance that it answered to the context."""
+    ratings: Ratings = None
+    """Human ratings of the reference itself, which may be compared with its weight."""
 
     @property
     def is_retrieved(self) -> bool:
         """Whether an evaluator added it, in contrast to the references of the test set."""
         return self.source in (RETRIEVED, PARROT)
 
-
-Ratings = dict[str, float] | list[float] | float | None
-"""By annotator, a list of unidentified annotators, or one averaged number."""
-
-MAX_RATING = 1e15
-"""The average of larger ratings would lose whole steps of a scale."""
-
-MAX_SCORE = 1e100
-"""Sums and squares of scores must stay finite."""
+    def rating(self) -> float | None:
+        """Return the mean human rating, None if there is none."""
+        return mean_rating(self.ratings)
 
 
 class Item(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -72,20 +100,7 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def rating(self) -> float | None:
         """Return the mean human rating, None if there is none."""
-        match self.ratings:
-            case None:
-                return None
-            case dict() as by_annotator:
-                return _mean(by_annotator.values())
-            case list() as unidentified:
-                return _mean(unidentified)
-            case number:
-                return float(number)
-
-
-def _mean(values: Iterable[float]) -> float | None:
-    numbers = list(values)
-    return math.fsum(numbers) / len(numbers) if numbers else None
+        return mean_rating(self.ratings)
 
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -129,7 +144,7 @@ def item_from(record: dict[str, Any]) -> Item:
     if isinstance(references, str):
         references = [references]
     if isinstance(references, list):
-        record["references"] = [{"text": r} if isinstance(r, str) else r for r in references]
+        record["references"] = [_reference(each) for each in references]
     for key in ("id", "context_id"):
         if type(record.get(key)) is int:  # true and false are no names
             record[key] = str(record[key])
@@ -143,6 +158,17 @@ def item_from(record: dict[str, Any]) -> Item:
     if record.get("system", "") is None:
         del record["system"]
     return checked(msgspec.convert(record, Item))
+
+
+def _reference(value: Any) -> Any:
+    """Return a reference, which may be plain text, as an object with numbers as ratings."""
+    if isinstance(value, str):
+        return {"text": value}
+    if isinstance(value, dict) and "ratings" in value:
+        ratings = _numbers(value["ratings"])
+        # a struct of a frame has all annotators, also where none of them rated
+        return {**value, "ratings": None if ratings == {} else ratings}
+    return value
 
 
 class ItemReader:
@@ -225,21 +251,59 @@ def _number(rating: Any) -> Any:
 
 
 def checked(item: Item) -> Item:
-    """Return the item after checking the ranges of its weights and ratings."""
+    """Return the item after checking its texts, and the ranges of its weights and ratings."""
+    texts = [item.id, item.response, item.system, *item.context]
+    if item.context_id is not None:
+        texts.append(item.context_id)
     for number, reference in enumerate(item.references):
+        texts.append(reference.text)
+        if reference.source is not None:
+            texts.append(reference.source)
         if reference.weight is not None and not -1 <= reference.weight <= 1:
             raise msgspec.ValidationError(
                 f"Expected a weight from -1 to 1, got {reference.weight:g}"
                 f" - at `$.references[{number}].weight`"
             )
-    ratings = item.ratings.values() if isinstance(item.ratings, dict) else item.ratings
-    for rating in [ratings] if isinstance(ratings, (int, float)) else ratings or ():
+        if reference.ratings is not None:
+            _check_ratings(reference.ratings, f"$.references[{number}].ratings", texts)
+    if item.ratings is not None:
+        _check_ratings(item.ratings, "$.ratings", texts)
+    try:
+        "".join(texts).encode()
+    except (TypeError, UnicodeEncodeError):
+        raise msgspec.ValidationError(_wrong_text(item)) from None
+    return item
+
+
+def _wrong_text(item: Item) -> str:
+    """Return which text of an item is none, or can't be written as UTF-8."""
+    places: dict[str, Any] = {
+        **{name: getattr(item, name) for name in ("id", "response", "system", "context_id")},
+        **{f"context[{n}]": turn for n, turn in enumerate(item.context)},
+        **{f"references[{n}].text": each.text for n, each in enumerate(item.references)},
+        **{f"references[{n}].source": each.source for n, each in enumerate(item.references)},
+    }
+    for place, text in places.items():
+        if text is not None and not isinstance(text, str):
+            return f"Expected `str` - at `$.{place}`"
+        if text is not None and re.search("[\ud800-\udfff]", text):
+            return f"{_HALF} - at `$.{place}`"
+    return f"{_HALF} - at `$.ratings`"
+
+
+def _check_ratings(
+    ratings: dict[str, float] | list[float] | float, where: str, texts: list[str]
+) -> None:
+    """Raise an error for a rating outside of the range; add the names of annotators to texts."""
+    if isinstance(ratings, dict):
+        texts += ratings
+    several = ratings.values() if isinstance(ratings, dict) else ratings
+    for rating in several if isinstance(several, Iterable) else [several]:
         if not -MAX_RATING <= rating <= MAX_RATING:
             raise msgspec.ValidationError(
                 f"Expected numbers from -{MAX_RATING:g} to {MAX_RATING:g},"
-                f" got {rating:g} - at `$.ratings`"
+                f" got {rating:g} - at `{where}`"
             )
-    return item
 
 
 def _from_dstc10(record: dict[str, Any]) -> dict[str, Any]:
@@ -256,7 +320,12 @@ def _from_dstc10(record: dict[str, Any]) -> dict[str, Any]:
     if reference is not None and "references" not in out:
         out["references"] = [reference] if isinstance(reference, str) else reference
     annotations = out.pop("annotations", None)
-    if "ratings" not in out and isinstance(annotations, dict):
+    if "ratings" not in out and annotations is not None:
+        if not isinstance(annotations, dict):
+            raise msgspec.ValidationError(
+                'Expected ratings by quality, such as {"overall": [3, 4]}; to read other ratings,'
+                f" add {option('columns', {'ratings': 'annotations'})} - at `$.annotations`"
+            )
         out["ratings"] = _one_quality(annotations)
     return out
 

@@ -21,3 +21,13 @@ def num_threads() -> int:
         if value.isdecimal() and int(value) > 0:
             return int(value)
     return cores()
+
+
+def use_one_thread() -> None:
+    """Let numpy use one thread for matrix products; must be called before it is imported.
+
+    For a process that serves many people at once: products of small matrices take a hundred times
+    as long if several threads wait for each other on busy cores. A number in the environment stays.
+    """
+    if not {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"} & set(os.environ):
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"

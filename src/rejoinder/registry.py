@@ -15,7 +15,7 @@ from functools import cached_property
 from importlib import metadata
 from typing import Any, Generic, TypeVar, cast
 
-from rejoinder.errors import UsageError
+from rejoinder.errors import Terminated, UsageError
 from rejoinder.spec import Spec, build, did_you_mean, parameters, parse
 
 T = TypeVar("T")
@@ -47,7 +47,9 @@ class Registry(Generic[T]):
         if name in self._plugins:
             try:
                 return cast(type[T], self._plugins[name].load())
-            except Exception as error:  # other packages may raise anything
+            except Terminated:
+                raise
+            except (Exception, SystemExit) as error:  # other packages may raise anything
                 package = self._plugins[name].dist
                 raise UsageError(
                     f"the {self.kind} '{name}' of {package.name if package else 'a package'} cannot"
@@ -176,5 +178,10 @@ SYSTEMS: Registry[Any] = Registry(
         "random": f"{_SYSTEMS}.controls:RandomReply",
         "parrot": f"{_SYSTEMS}.controls:Parrot",
         "dull": f"{_SYSTEMS}.controls:Dull",
+        "aiml": f"{_SYSTEMS}.aiml.system:Aiml",
+        "trained": f"{_SYSTEMS}.trained:Trained",
+        "openai": f"{_SYSTEMS}.openai:OpenAI",
+        "hf": f"{_SYSTEMS}.hf.system:HuggingFace",
+        "command": f"{_SYSTEMS}.command:Command",
     },
 )

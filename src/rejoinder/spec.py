@@ -4,6 +4,7 @@
     bleu(n=2,smooth=none)              numbers, words, true/false
     recall(d=rouge-l(beta=1))          a value may itself be a spec
     sentence-cosine(model=~/bert)      paths: /data/bert, ./bert, ../bert, ~/bert, C:\\bert
+    openai(url=http://localhost/v1)    addresses, up to the next comma or parenthesis
     sentencepiece(model="a b.model")   other text in double quotes
 
 A spec is only structure. The frozen dataclass that is registered under its name decides which
@@ -33,9 +34,9 @@ MAX_DEPTH = 20
 MAX_DIGITS = 18
 
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<path>(?:~|\.{0,2}/|[A-Za-z]:[\\/])[^\s,()="]*|\.{1,2}(?=[\s,)]|$))
-          |(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w./-])
-          |(?P<word>\w[\w./-]*)
+    r"""\s*(?:(?P<path>(?:~|\.{0,2}/|[A-Za-z]:[\\/]|https?://)[^\s,()="]*|\.{1,2}(?=[\s,)]|$))
+          |(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w./:-])
+          |(?P<word>\w[\w./:-]*)
           |(?P<quoted>"(?:[^"\\]|\\.)*")
           |(?P<mark>[(),=]))""",
     re.VERBOSE,

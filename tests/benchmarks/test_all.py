@@ -62,8 +62,8 @@ def test_rows_of_all_benchmarks_are_collected(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     # 8 seconds over 2 are a ratio of 4, and 1 over 2 of a half, for which there is no limit
     head, fast, unlimited = done.stdout.splitlines()
-    told = [" ".join(line.split()) for line in (head, fast, unlimited)]
-    assert told == [
+    lines = [" ".join(line.split()) for line in (head, fast, unlimited)]
+    assert lines == [
         "benchmark what, and against what ratio limit met",
         "fast fast against a peer 4.00 ≥ 3 yes",
         "unlimited unlimited against a peer 0.50",
@@ -143,13 +143,42 @@ def test_all_benchmarks_report_through_the_table() -> None:
         from all import NO_BENCHMARKS, benchmarks
     finally:
         sys.path.remove(str(BENCHMARKS))
-    found = benchmarks(BENCHMARKS)
-    assert len(found) >= 15
-    assert not NO_BENCHMARKS & set(found)
-    for name in found:
+    names = benchmarks(BENCHMARKS)
+    assert len(names) >= 15
+    assert not NO_BENCHMARKS & set(names)
+    for name in names:
         text = (BENCHMARKS / f"{name}.py").read_text()
         assert "from table import show" in text, name
         assert "    show(" in text, name
     results = BENCHMARKS / "results.json"
     if results.exists():
-        assert set(json.loads(results.read_text())) <= set(found)
+        assert set(json.loads(results.read_text())) <= set(names)
+
+
+IMPORT_ALL = """
+import ast, importlib, sys
+from pathlib import Path
+
+folder = Path(sys.argv[1])
+sys.path.insert(0, str(folder))
+for name in sys.argv[2:]:
+    importlib.import_module(name)
+    # functions import the rest of rejoinder when they run
+    for node in ast.walk(ast.parse((folder / f"{name}.py").read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("rejoinder."):
+            module = importlib.import_module(node.module)
+            for each in node.names:
+                if not hasattr(module, each.name):
+                    importlib.import_module(f"{node.module}.{each.name}")
+    print(name)
+"""
+
+
+def test_all_benchmarks_find_what_they_import() -> None:
+    """They also import helpers of the tests and peers; a process of its own has no path of pytest
+    that could hide a wrong one."""
+    names = sorted({path.stem for path in BENCHMARKS.glob("*.py")})
+    command = [sys.executable, "-c", IMPORT_ALL, str(BENCHMARKS), *names]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == names

@@ -54,8 +54,8 @@ def test_dropping_unreliable_annotators_raises_correlations(run: Run, folder: Pa
     assert [each["name"] for each in people["unreliable"]] == ["careless"]
     assert (people["dropped"], people["after"]) == ([], None)
     assert "results" not in people["before"]
-    given = {who["name"]: who["ratings"] for who in people["before"]["annotators"]}
-    assert given == {"ann": 120, "bob": 120, "cy": 120, "careless": 120, "once": 1}
+    ratings = {who["name"]: who["ratings"] for who in people["before"]["annotators"]}
+    assert ratings == {"ann": 120, "bob": 120, "cy": 120, "careless": 120, "once": 1}
     found = json.loads(run(*ASKED, "--drop-unreliable", "--json").stdout)
     people = found["annotators"]
     assert people["dropped"] == ["careless"]
@@ -70,6 +70,9 @@ def test_dropping_unreliable_annotators_raises_correlations(run: Run, folder: Pa
     ]
     assert [each["name"] for each in alone] == ["careless"]
     assert alone[0]["reason"].startswith("kappa with the others is")
+    table = b" ".join(run(*ASKED, "--distractor", "none").stdout.split())
+    assert b"Below --min-kappa, the annotator with the lowest kappa is unreliable" in table
+    assert b"Below --min-kappa" not in run(*ASKED, "--min-kappa", "-1").stdout
 
 
 def test_tables_before_and_after_dropping_annotators(run: Run, folder: Path) -> None:

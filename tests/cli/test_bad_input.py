@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from rejoinder.cli import main
 from support import COMMAND, Run
 
 GOOD = b'{"id": "a", "context": ["hi"], "response": "hello you", "references": ["hello"]}\n'
@@ -189,7 +190,32 @@ def test_a_killed_run_leaves_no_output(tmp_path: Path, kind: signal.Signals) -> 
     if kind is not signal.SIGKILL:  # nobody can clean up after that one
         assert os.listdir(tmp_path) == ["items.jsonl"]
         assert code == {signal.SIGINT: 130, signal.SIGTERM: 143}[kind]
-        assert (b"interrupted" in said) == (kind is signal.SIGINT)
+        assert (b"rejoinder: interrupted\n" in said) == (kind is signal.SIGINT)  # nothing is kept
+
+
+@pytest.mark.parametrize(
+    ("arguments", "resumable"),
+    [
+        (["fit", "pairs.parquet", "-o", "evaluator"], True),
+        (["corpus", "log.jsonl", "--format", "chat", "-o", "pairs.parquet"], True),
+        (["train", "dapt", "texts.txt", "-o", "model"], True),
+        (["train", "vectors", "texts.txt", "-o", "vectors"], False),
+        (["score", "items.jsonl", "-m", "bleu", "-o", "scores.jsonl"], False),
+    ],
+)
+def test_an_interrupted_command_says_whether_it_can_be_continued(
+    arguments: list[str],
+    resumable: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupt(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main, "_run", interrupt)
+    assert main.run(arguments) == 130
+    hint = "; the same command continues where it stopped" if resumable else ""
+    assert capsys.readouterr().err == f"rejoinder: interrupted{hint}\n"
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_two_processes_train_together(tmp_path: Path) -> None:
     ("arguments", "code", "message"),
     [
         (["no.parquet"], 2, "no.parquet: there is no such file"),
-        (["log.txt"], 2, "give its --format"),
+        (["log.txt"], 2, "give its format (--format)"),
         (["-", "--format", "chat"], 2, "give files, not stdin"),
         (["log.txt", "-f", "dailydialog"], 3, "log.txt"),
         (["bad.parquet"], 3, "bad.parquet: "),

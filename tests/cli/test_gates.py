@@ -59,6 +59,39 @@ def test_a_gate_of_compare_says_that_it_passed(capsys: pytest.CaptureFixture[str
     assert "--fail-if is given twice" in capsys.readouterr().err
 
 
+def test_a_third_system_does_not_change_the_verdict_of_a_gate(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The new bot is worse in 20 contexts; a third one answered only 4 of them."""
+    lines = [
+        {
+            "id": f"{i}{system}",
+            "context_id": str(i),
+            "system": system,
+            "response": f"the cat {i} sat on the mat" if system == "old" else f"no {i} idea",
+            "references": [f"the cat {i} sat on a mat"],
+        }
+        for i in range(20)
+        for system in ("old", "new", "third")
+        if system != "third" or i < 4
+    ]
+    Path("three.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    gate = ["compare", "three.jsonl", "-m", "rouge-l", "--fail-if", "worse-than=old"]
+    assert main.run(gate) == 5
+    streams = capsys.readouterr()
+    (failed,) = [line for line in streams.err.splitlines() if "is worse than" in line]
+    # with 4 contexts the smallest p is 2 / 16: only new can fail
+    assert "new is worse than old by" in failed and "20 contexts)" in failed
+    assert "third is worse" not in failed
+    assert "rouge-l over 4 contexts that all systems answered" in streams.out
+    assert main.run([*gate, "--json"]) == 5
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+    assert {test["system"]: test["contexts"] for test in result["baseline_tests"]} == {
+        "new": 20,
+        "third": 4,
+    }
+
+
 def test_compare_without_a_criterion_names_the_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["compare", "i.jsonl"]) == 2
     assert "Add -m METRIC, a SCORES file, or --by people" in capsys.readouterr().err

@@ -45,10 +45,10 @@ def test_names_in_messages_do_not_command_the_terminal(run: Run, tmp_path: Path)
     write(tmp_path / "scores.jsonl", scores)
     wrong = run("meta", "items.jsonl", "scores.jsonl", "--drop-annotator", "carl\x1b[1m")
     assert wrong.returncode == 2
-    told = run("meta", "items.jsonl", "scores.jsonl")
-    assert told.returncode == 0
-    assert b"no correlation" in told.stderr
-    for stream in (wrong.stderr, told.stderr, told.stdout):
+    done = run("meta", "items.jsonl", "scores.jsonl")
+    assert done.returncode == 0
+    assert b"no correlation" in done.stderr
+    for stream in (wrong.stderr, done.stderr, done.stdout):
         assert not {"\x1b", "\x9b"} & set(stream.decode())
     assert b"bob" in wrong.stderr
 

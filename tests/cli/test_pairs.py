@@ -139,8 +139,8 @@ def test_questions_are_assigned_to_annotators(run: Run, folder: Path) -> None:
         "answers": 0,
         "per_context": {"1": 4, "2": 4},
     }
-    given = [line["annotator"] for line in read(folder / "p.jsonl")]
-    assert given.count("ann") == given.count("bob") == 6
+    annotators = [line["annotator"] for line in read(folder / "p.jsonl")]
+    assert annotators.count("ann") == annotators.count("bob") == 6
 
 
 def test_a_plan_with_fewer_pairs_says_so(run: Run, folder: Path) -> None:
@@ -255,14 +255,17 @@ def test_curve(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaints"),
     [
-        (["plan", "candidates.jsonl"], ["either -n N or --share S"]),
-        (["plan", "candidates.jsonl", "-n", "1", "--share", ".1"], ["either -n N or --share S"]),
+        (["plan", "candidates.jsonl"], ["either -n or --share"]),
+        (["plan", "candidates.jsonl", "-n", "1", "--share", ".1"], ["either -n or --share"]),
         (
             ["plan", "candidates.jsonl", "--share", "2", "--annotator", "a", "--annotator", "a"],
             ["--share must be from 0 to 1, got 2", "--annotator a: given twice"],
         ),
         (["plan", "candidates.jsonl", "--share", "nan"], ["--share must be from 0 to 1, got nan"]),
-        (["plan", "candidates.jsonl", "--share", ".1", "--again"], ["--again needs -n N"]),
+        (
+            ["plan", "candidates.jsonl", "--share", ".1", "--again"],
+            ["--again needs -n: with --share"],
+        ),
         (["plan", "-", "-", "-n", "1", "--json"], ["only one input", "add -o FILE"]),
         (
             ["fit", "candidates.jsonl", "a.jsonl", "--by", "bradly", "--min-kappa", "7"],

@@ -105,6 +105,33 @@ def test_terminals_that_cannot_show_everything(shell, encoding: str) -> None:  #
     assert (done.returncode, done.stderr.count(b"\n")) == (3, 1)
 
 
+def test_a_named_pipe_without_a_reader(shell, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    os.mkfifo(tmp_path / "pipe")
+    done = shell("rejoinder score i.jsonl -m chrf -o pipe")
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines() == [
+        "rejoinder: pipe: nobody opened this pipe for reading within 10 seconds;"
+        " start its reader first"
+    ]
+
+
+def test_a_named_pipe_whose_reader_comes_later(shell, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """The scores are far more than a pipe holds at a time, so the writer has to wait."""
+    os.mkfifo(tmp_path / "pipe")
+    many = "".join(json.dumps(ITEMS[0] | {"id": n}) + "\n" for n in range(3000))
+    (tmp_path / "many.jsonl").write_text(many)
+    line = (
+        "rejoinder score many.jsonl -m chrf -o pipe & sleep 3; (sleep 1; cat) < pipe > s; wait $!"
+    )
+    assert shell(line).returncode == 0
+    scores = [json.loads(line) for line in (tmp_path / "s").read_text().splitlines()]
+    assert [s["id"] for s in scores if s.get("level", "item") == "item"] == list(
+        map(str, range(3000))
+    )
+    assert shell("rejoinder score i.jsonl -m chrf -o >(cat > t); sleep 1").returncode == 0
+    assert (tmp_path / "t").read_bytes()
+
+
 @pytest.mark.parametrize("ignored", [False, True])
 def test_a_hang_up_ends_the_run_unless_nohup_says_no(tmp_path: Path, ignored: bool) -> None:
     os.mkfifo(tmp_path / "items.jsonl")

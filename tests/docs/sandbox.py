@@ -44,6 +44,17 @@ def fill(folder: Path) -> None:
     ]
     _write(folder / "nightly.jsonl", nightly)
     _write_csv(folder / "replies.csv", items)
+    _write(folder / "sampled.jsonl", list(_sampled(items)))
+    sets = {(item["context_id"], item["system"]): item for item in _sampled(items)}
+    _write(
+        folder / "diversity.jsonl",
+        [
+            {"context_id": context, "system": system, "ratings": {"ann": n % 5, "bob": n % 4}}
+            for n, (context, system) in enumerate(sets)
+        ],
+    )
+    for name, judged in (("rated", "ratings"), ("expanded", "weight")):
+        _write(folder / f"{name}.jsonl", list(_judged_references(items, judged)))
 
 
 def learn(folder: Path) -> None:
@@ -87,6 +98,25 @@ def _candidates(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for number, other in enumerate(items[:12]):
             name = f"{item['context_id']}:{number}"
             yield item | {"id": name, "response": other["response"], "system": "any"}
+
+
+def _sampled(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield five replies of two systems to each of six contexts."""
+    for place, item in enumerate(items[:18:3]):
+        for system in ("hal", "eliza"):
+            for number in range(5):
+                other = items[(place + number * len(system)) % len(items)]
+                name = f"{item['context_id']}:{system}:{number}"
+                yield item | {"id": name, "response": other["response"], "system": system}
+
+
+def _judged_references(items: list[dict[str, Any]], judged: str) -> Iterator[dict[str, Any]]:
+    """Yield items whose references have ratings, or weights."""
+    for place, item in enumerate(items):
+        rating = {"ann": place % 5 + 1, "bob": place % 4 + 1}
+        value = rating if judged == "ratings" else place % 7 / 7
+        text = f"reference {place}"
+        yield item | {"references": [{"text": text, judged: value}], "context_id": item["id"]}
 
 
 def _japanese_chats() -> list[dict[str, Any]]:

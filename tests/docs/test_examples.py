@@ -27,6 +27,8 @@ ELSEWHERE = {
     "report.md": "tests/cli/test_report.py",
     "demo.md": "tests/cli/test_demo.py",
     "python.md": "tests/verbs/test_page.py",
+    "annotate.md": "test_annotate.py",
+    "annotate-templates.md": "test_annotate_templates.py",
 }
 """Pages whose examples are run by other tests."""
 SHELL = ("sh", "console")

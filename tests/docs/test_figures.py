@@ -90,13 +90,13 @@ def test_table_7_of_gupta_et_al() -> None:
         "no problem , let me get your server .",
         "i 'll be right back with it .",
     ]
-    told = section("### An example (Table 7)")
+    table = section("### An example (Table 7)")
     for label, spec in (
         ("BLEU-2", "bleu(n=2,tok=whitespace,refs=max)"),
         ("METEOR", "meteor(tok=whitespace)"),
         ("vector extrema", "vector-extrema(tok=whitespace)"),
     ):
-        (row,) = (line for line in told.splitlines() if line.startswith(f"| {label} "))
+        (row,) = (line for line in table.splitlines() if line.startswith(f"| {label} "))
         _, _, ours_one, _, ours_four = (NUMBER.search(c) for c in row.split("|")[1:-1])
         for shown, references in ((ours_one, one), (ours_four, four)):
             assert shown is not None

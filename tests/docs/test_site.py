@@ -93,9 +93,9 @@ def test_each_metric_has_a_page(site: Path, name: str) -> None:
     for part in ("Needs ", "When to use it", "Parameters", "Signature", "Agreement with people"):
         assert part in text
     assert METRICS.make(name).signature().rpartition("|version")[0] in text.replace("&amp;", "&")
-    told = text.partition("measured here")[2]
+    figures = text.partition("measured here")[2]
     figure = r"-?\.\d{2,3} (\[-?\.\d\d, -?\.\d\d\]|± \.\d{3})"
-    assert re.search(rf"{figure}|curve|Not measured", told), told
+    assert re.search(rf"{figure}|curve|Not measured", figures), figures
 
 
 def test_every_metric_has_a_use() -> None:

@@ -125,6 +125,19 @@ def test_equal_inputs_are_rated_once(evaluator: Evaluator) -> None:
     assert len(rater_of(evaluator).inputs_seen) == 3
 
 
+def test_items_with_one_context_are_expanded_as_each_alone(evaluator: Evaluator) -> None:
+    """They share what was retrieved only if their references, and so the ratings, are the same."""
+    bad = Reference("here we are", weight=-1.0)
+    known = [[], ["here we are"], ["here you are"], ["here we are"], [bad], ["here you are", "no"]]
+    items = [item(*references, id=str(n)) for n, references in enumerate(known)]
+    # the same last turn after another one: the scorer and the parrot see another context
+    items += [item(context=("bye", "some more cheese"), id="6"), item(id="7")]
+    together = evaluator.expand(items)
+    assert together == [evaluator.expand([each])[0] for each in items]
+    assert together[1].references == together[3].references
+    assert len({str(each.references) for each in together}) == 5  # 1 and 3, and 0, 6 and 7
+
+
 @pytest.mark.parametrize("context", [(), ("",), (" ", "\n")])
 def test_an_item_without_context_stays_as_it_is(
     evaluator: Evaluator, context: tuple[str, ...]

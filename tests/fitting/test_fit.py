@@ -324,6 +324,7 @@ def test_other_inputs(spec: str, tmp_path: Path) -> None:
     assert item.references
 
 
+@pytest.mark.filterwarnings("ignore:these items are outside the domain")  # unlike any log
 @pytest.mark.parametrize(("preset", "model"), [("small", "minilm"), ("medium", "mpnet.bf16")])
 def test_presets_with_an_encoder(preset: str, model: str, tmp_path: Path) -> None:
     """With smaller batches, because there are 160 pairs only."""

@@ -164,7 +164,7 @@ def test_pairs_are_split_anew_if_one_side_is_empty(tmp_path: Path, gone: str) ->
 
 def test_equal_pairs_are_too_few(tmp_path: Path) -> None:
     table = [row(f"d{n}", [], "how are you today", "fine, thank you", f"u{n}") for n in range(9)]
-    with pytest.raises(DataError, match="too few"):
+    with pytest.raises(DataError, match=r"held-out pairs? that repeat"):
         collected(tmp_path, write(tmp_path / "a.parquet", table))
 
 
@@ -331,8 +331,11 @@ def test_arguments_are_checked_before_any_work(tmp_path: Path) -> None:
     messages = "\n".join(caught.value.messages)
     assert "x.parquet: there is no such file" in messages
     assert "y: there is no such file" in messages
-    assert "log.txt: not .parquet, so it is a log: give its --format, one of twitter," in messages
-    with pytest.raises(UsageError, match="--format is for logs"):
+    assert (
+        "log.txt: not .parquet, so it is a log: give its format (format=), one of twitter,"
+        in messages
+    )
+    with pytest.raises(UsageError, match="format= is for logs"):
         check_inputs([f"{tmp_path}/a.parquet"], [], "reddit")
     with pytest.raises(UsageError, match="the same name"):
         check_inputs([f"{tmp_path}/a.parquet", f"{tmp_path}/b/a.parquet"], [], None)

@@ -12,6 +12,7 @@ import pytest
 from rejoinder.errors import UsageError
 from rejoinder.fitting.settings import PRESETS, read_settings
 from rejoinder.spec import parse
+from rejoinder.wording import for_command_line
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -142,7 +143,7 @@ def test_all_problems_are_reported_at_once() -> None:
         "unreferenced.input=gruu", "nonsense", "rater.context_turns=0", "retrieval.by=bm25(",
         "unreferenced.loss=hinge", "data=3.x=1",
     ]  # fmt: skip
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError) as caught, for_command_line():
         read_settings("tiny", "en", overrides=overrides)
     messages = "\n".join(caught.value.messages)
     for word in (

@@ -63,11 +63,17 @@ def test_other_forms_of_the_columns() -> None:
 
 def test_names_of_dstc10() -> None:
     frame = pd.DataFrame(
-        {"dialogue_id": [1], "model": ["m"], "response": ["x"], "reference": ["y"]}
+        {
+            "dialogue_id": [1],
+            "model": ["m"],
+            "response": ["x"],
+            "reference": ["y"],
+            "annotations": [{"overall": [3, 5], "grammar": [1]}],
+        }
     )
-    assert load(frame) == [
-        Item("1:m", "x", system="m", references=[Reference("y")], context_id="1")
-    ]
+    expected = Item("1:m", "x", [], "m", [Reference("y")], [3, 5], context_id="1")
+    for kind in (frame, pl.from_pandas(frame), frame.assign(annotations='{"overall": [3, 5]}')):
+        assert load(kind) == [expected]
 
 
 @pytest.mark.parametrize("missing", [None, math.nan, np.nan, pd.NA, pd.NaT, np.float32("nan")])
@@ -91,7 +97,6 @@ GOOD = {"id": "1", "response": "x"}
         ([{**GOOD, "context": [1, 2]}], r"row 0: context\[0\]: expected text, got a whole number"),
         ([{**GOOD, "references": 7}], "row 0: references.*: expected"),
         ([GOOD, {**GOOD, "id": None}], "row 1: the id is missing"),
-        ([GOOD, {"id": "2", "response": None}], "row 1: the field is missing: .?response"),
         ([GOOD, GOOD], "the id '1' occurs twice"),
         ([{**GOOD, "ratings": math.inf}], "row 0: ratings: expected numbers from"),
     ],
@@ -131,7 +136,7 @@ def test_columns_are_named_or_guessed_and_the_guess_is_reported(kind: str) -> No
     assert notes == [
         "the frame: columns recognised by name: response = Reply, system = Bot,"
         " references = gold, ratings = rating; no column was recognised as context;"
-        " not read: extra; add --columns context=extra (--columns FIELD=NAME changes it)"
+        " not read: extra; add columns={'context': 'extra'} (columns={'FIELD': 'NAME'} changes it)"
     ]
     (item,) = load(frame, columns={"reply": "extra", "references": ["Reply", "gold"]})
     assert (item.response, item.references) == ("x", [Reference("hi"), Reference("hey")])
@@ -147,3 +152,13 @@ def test_a_row_for_each_rating(kind: str) -> None:
     first, second = load(KINDS[kind](rows))
     assert first == Item(first.id, "hello", ["hi"], "a", ratings={"ann": 4.0, "bob": 5.0})
     assert second == Item(second.id, "no", ["hi"], "b", ratings={"ann": 1.0})
+
+
+def test_ratings_that_a_verb_does_not_need_are_not_read() -> None:
+    """A reply that one annotator rated twice, in a test set of which only the texts are needed."""
+    rows = [{"reply": "a", "context": "hi", "annotator": "ann", "rating": n} for n in (1, 2)]
+    frame = pd.DataFrame(rows)
+    with pytest.raises(DataError, match="has rated this item in a row before"):
+        list(as_items(frame)[0])
+    (item,) = as_items(frame, with_ratings=False)[0]
+    assert (item.response, item.ratings) == ("a", None)

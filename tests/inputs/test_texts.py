@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -68,8 +70,7 @@ def test_dictionaries_may_have_other_keys() -> None:
     found = list(as_items(rows, {"response": "reply"}, notes.append)[0])
     assert found == [Item("1", "a"), Item("2", "c")]
     assert notes == [
-        "the key 'refs' is not read; if it holds the references,"
-        " pass columns={'references': 'refs'}"
+        "the key 'refs' is not read; if it holds the references, add columns={'references': 'refs'}"
     ]
 
 
@@ -78,8 +79,53 @@ def test_a_frame_is_no_list_of_replies() -> None:
         from_texts(pd.DataFrame({"reply": ["a"]}))
 
 
-def test_half_characters_are_refused() -> None:
-    with pytest.raises(DataError, match="reply 1: a text has a lone surrogate"):
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"id": "\ud800"}, "id"),
+        ({"response": "a\udfff"}, "response"),
+        ({"system": "\ud800"}, "system"),
+        ({"context_id": "\ud800"}, "context_id"),
+        ({"context": ["ä", "\ud83d \ude00"]}, "context[1]"),
+        ({"references": [Reference("b"), Reference("\ud800")]}, "references[1].text"),
+        ({"references": [Reference("b", source="\ud800")]}, "references[0].source"),
+        ({"references": [Reference("b", ratings={"\ud800": 1})]}, "ratings"),
+        ({"ratings": {"\ud800": 1}}, "ratings"),
+    ],
+)
+def test_half_characters_are_refused(changes: dict[str, Any], place: str) -> None:
+    """In items and in dictionaries alike."""
+    item = msgspec.structs.replace(Item("1", "a", ["b", "😀"], "x"), **changes)
+    for value in (item, msgspec.to_builtins(item)):
+        with pytest.raises(DataError) as error:
+            list(as_items([value])[0])
+        assert str(error.value) == (
+            f"item 0: {place}: the text has a lone surrogate (half of a character), which can't be"
+            " written as UTF-8"
+        )
+
+
+def test_half_characters_in_lists_of_texts() -> None:
+    with pytest.raises(DataError, match="reply 1: response: the text has a lone surrogate"):
         from_texts(["a", "\ud800"])
-    with pytest.raises(DataError, match="item 0: a text has a lone surrogate"):
-        list(as_items([{"id": "1", "response": "\ud800"}])[0])
+
+
+def test_an_item_with_a_number_as_its_text() -> None:
+    """Items are not checked when they are made."""
+    wrong: Any = 5
+    with pytest.raises(DataError, match=r"item 0: context\[1\]: expected text"):
+        list(as_items([Item("1", "a", ["b", wrong])])[0])
+
+
+def test_numbers_of_numpy_in_items() -> None:
+    three: Any = np.float32(3)
+    items = [
+        Item("1", "a", references=[Reference("b", weight=three / 3)], ratings={"ann": three}),
+        Item("2", "a", ratings=[three, np.int64(1)]),
+        Item("3", "a", ratings=three),
+    ]
+    read = list(as_items(items)[0])
+    assert read == items
+    assert [item.rating() for item in read] == [3, 2, 3]  # (3 + 1) / 2 = 2
+    with pytest.raises(DataError, match="item 0: ratings: expected numbers from -1e"):
+        list(as_items([Item("3", "a", ratings=three * 1e30)])[0])

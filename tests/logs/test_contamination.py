@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rejoinder.errors import DataError
+from rejoinder.files.item_file import read_items
 from rejoinder.logs.contamination import Fingerprint, MarkLeaks, last_turns, normalise
 from rejoinder.testsets import load
 
@@ -128,3 +129,28 @@ def test_damaged_pages_are_reported(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"a\.parquet: .*a damaged one"):
         list(last_turns(str(path)))
+
+
+def test_mistakes_in_ratings_do_not_matter_for_the_turns_of_a_test_set(tmp_path: Path) -> None:
+    """The same annotator rated a reply twice; ratings that are no numbers."""
+    table = tmp_path / "rated.csv"
+    rows = ["context,response,annotator,rating", "hi there,hello,ann,3", "hi there,hello,ann,4"]
+    table.write_text("\n".join([*rows, "how are you,fine,bob,2"]) + "\n")
+    assert list(last_turns(str(table))) == ["hi there", "how are you"]
+    with pytest.raises(DataError, match="annotator 'ann' has rated this item in a row before"):
+        list(read_items(table))
+    table.write_text("context,response,rating\nhi there,hello,good\n")
+    assert list(last_turns(str(table))) == ["hi there"]
+    lines = tmp_path / "rated.jsonl"
+    lines.write_text(
+        '{"id": "1", "context": ["hi"], "response": "x", "ratings": {"ann": "good"}}\n'
+    )
+    assert list(last_turns(str(lines))) == ["hi"]
+
+
+def test_a_test_set_without_contexts_is_refused(tmp_path: Path) -> None:
+    """Nothing would be left out, without a word."""
+    table = tmp_path / "rated.csv"
+    table.write_text("asked,response\nhi there,hello\n")
+    with pytest.raises(DataError, match="no item has a context, so no pair could be left out"):
+        list(last_turns(str(table)))

@@ -310,14 +310,14 @@ def test_deleted_posts_are_counted_but_not_written_as_rejects(tmp_path: Path) ->
 
 def test_an_empty_log_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_bytes(b"")
-    with pytest.raises(DataError, match=r"empty\.jsonl: there is no post in it; is --format right"):
+    with pytest.raises(DataError, match=r"empty\.jsonl: there is no post in it; is format= right"):
         make_pairs([str(tmp_path / "empty.jsonl")], tmp_path / "p.parquet", settings("twitter"))
     assert {path.name for path in tmp_path.iterdir()} == {"empty.jsonl"}
 
 
 def test_a_wrong_format_names_the_first_bad_record_and_writes_rejects(tmp_path: Path) -> None:
     (tmp_path / "wrong.jsonl").write_bytes(b"\nhello\nworld\n")
-    complaint = r"wrong\.jsonl:2: broken JSON .*; none of the 2 records can be read: is --format"
+    complaint = r"wrong\.jsonl:2: broken JSON .*; none of the 2 records can be read: is format="
     with pytest.raises(DataError, match=complaint):
         make_pairs([str(tmp_path / "wrong.jsonl")], tmp_path / "p.parquet", settings("twitter"))
     assert {path.name for path in tmp_path.iterdir()} == {"wrong.jsonl", "p.rejects.jsonl"}
@@ -367,7 +367,7 @@ def test_a_log_in_which_the_role_never_replies_is_refused_with_advice(tmp_path: 
         {"role": "assistant", "content": "fine yes"},
     ]
     (tmp_path / "chat.jsonl").write_text(json.dumps({"messages": said}) + "\n")
-    with pytest.raises(DataError, match=r"chat\.jsonl: all 1 replies .*--learn-from assistant"):
+    with pytest.raises(DataError, match=r"chat\.jsonl: all 1 replies .*learn_from='assistant'"):
         make_pairs([str(tmp_path / "chat.jsonl")], tmp_path / "p.parquet", settings("chat"))
     assert {path.name for path in tmp_path.iterdir()} == {"chat.jsonl"}
 

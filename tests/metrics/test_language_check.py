@@ -36,7 +36,7 @@ def metric_of(spec: str) -> ItemMetric:
 @pytest.mark.parametrize("spec", ["sentence-cosine", "bertscore", "am(d=sentence-cosine)"])
 def test_an_english_encoder_refuses_japanese(spec: str) -> None:
     message = (
-        rf"{metric_of(spec).name}: .*Japanese.*the encoder .* knows only English.*--any-language"
+        rf"{metric_of(spec).name}: .*Japanese.*the encoder .* knows only English.*any_language=True"
     )
     with pytest.raises(DataError, match=message):
         list(evaluate(JAPANESE, [metric_of(spec)]))

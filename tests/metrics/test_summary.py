@@ -151,7 +151,7 @@ def test_blank_replies_are_counted_by_system() -> None:
     list(summarizer.watch(evaluate(some, [metric])))
     assert {s.system: s.blank for s in summarizer.summaries()} == {"a": 2, "b": 0}
     assert summarizer.notes() == [
-        "2 replies are blank; blank replies are not left out, but scored like others"
+        "2 replies are blank (a 2); blank replies are not left out, but scored like others"
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import rejoinder
-from rejoinder.errors import UsageError
+from rejoinder.errors import Terminated, UsageError
 from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.metrics.metric import ItemMetric, SetMetric
 from rejoinder.registry import METRICS
@@ -85,6 +86,29 @@ def test_an_error_in_a_metric_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError) as error:
         run(Share())
     assert str(error.value) == "share raised ZeroDivisionError: division by zero"
+
+
+@pytest.mark.parametrize(
+    ("leave", "message"),
+    [(lambda n: sys.exit(), "SystemExit"), (lambda n: sys.exit("no data"), "SystemExit: no data")],
+)
+def test_an_exit_in_a_metric_names_it(
+    leave: Callable[[int], Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Share, "statistics", staticmethod(leave), raising=False)
+    with pytest.raises(UsageError) as error:
+        run(Share())
+    assert str(error.value) == f"share raised {message}"
+
+
+def test_a_signal_in_a_metric_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(n: int) -> None:
+        raise Terminated(143)
+
+    monkeypatch.setattr(Share, "statistics", staticmethod(stop), raising=False)
+    with pytest.raises(Terminated) as stopped:
+        run(Share())
+    assert stopped.value.code == 143
 
 
 def test_values_of_the_wrong_shape_are_described(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,7 +119,7 @@ def test_variables_change_by_set_and_environment(
     recipe = read(tmp_path, WHOLE, folder="elsewhere", k="3")
     assert recipe.steps[0].arguments[2] == "elsewhere/pairs.parquet"
     assert recipe.steps[1].arguments[4] == "3"
-    with pytest.raises(UsageError, match=r"--set kk: .* no such variable: did you mean 'k'"):
+    with pytest.raises(UsageError, match=r"variables=.*kk.* no such variable: did you mean 'k'"):
         read(tmp_path, WHOLE, kk="3")
 
 

@@ -28,7 +28,7 @@ def order(groups: dict[str, str], sure: set[tuple[str, str]] | None = None) -> S
         apart = not set(groups[better]) & set(groups[worse])
         if sure is not None:
             apart = (better, worse) in sure
-        pairs.append(SystemPair(better, worse, 0.1, 0, 0.2, 0.5, 0.5, 0.01 if apart else 0.5))
+        pairs.append(SystemPair(better, worse, 0.1, 0, 0.2, 0.5, 0.5, 0.01 if apart else 0.5, 10))
     return SystemOrder("m", rows, Ranking(10, 0, rows, pairs))
 
 
@@ -182,6 +182,6 @@ def test_neighbours_in_words() -> None:
         (0.01, "By m, x is the best of 3 systems, better than the next, y."),
         (0.5, "By m, x and y, the first of 3 systems, can’t be told apart."),
     ):
-        pairs = [SystemPair(a, b, 0.1, 0, 0.2, 0.5, 0.5, p) for a, b in ("xy", "yz")]
+        pairs = [SystemPair(a, b, 0.1, 0, 0.2, 0.5, 0.5, p, 10) for a, b in ("xy", "yz")]
         found = Ranking(10, 0, rows, pairs, neighbours_only=True)
         assert plain(answer(SystemOrder("m", rows, found))) == said

@@ -87,9 +87,11 @@ def test_a_small_pool_is_scanned(pool_of: Any, words: str) -> None:
 def test_the_faiss_index_is_part_of_the_folder(pairs: Any, words: str, tmp_path: Path) -> None:
     path = pairs([(text, "r") for text in texts(SIZE, 8)])
     near = make_retriever(f'vectors(vectors="{words}",index=ivf-pq(lists=50,codes=8))')
-    told: list[int] = []
-    manifest = build_index(path, near, tmp_path / "index", on_progress=lambda a, b: told.append(a))
-    assert told[-1] == SIZE
+    progress: list[int] = []
+    manifest = build_index(
+        path, near, tmp_path / "index", on_progress=lambda a, b: progress.append(a)
+    )
+    assert progress[-1] == SIZE
     assert any(name.endswith(".faiss") for name in manifest.files)
     with open_pool(tmp_path / "index") as pool:
         hits = pool.search(near, Queries(texts(1, 8), [None]), 1)

@@ -186,9 +186,9 @@ def test_an_index_in_place_of_pairs(run: Any, pairs: Any, tmp_path: Path) -> Non
     other = expand(source, index, tmp_path / "other.jsonl")
     assert (tmp_path / "other.jsonl").read_bytes() == (tmp_path / "out.jsonl").read_bytes()
     assert other.to_dict() | {"pool": ""} == report.to_dict() | {"pool": ""}
-    with pytest.raises(UsageError, match=r"index for bm25, not for tfidf; leave out --by"):
+    with pytest.raises(UsageError, match=r"index for bm25, not for tfidf; leave out by="):
         expand(source, index, tmp_path / "no.jsonl", make_retriever("tfidf"))
-    with pytest.raises(UsageError, match="leave out --split"):
+    with pytest.raises(UsageError, match="leave out split="):
         expand(source, index, tmp_path / "no.jsonl", split="train")
     assert not (tmp_path / "no.jsonl").exists()
     assert not (tmp_path / ".no.jsonl.work").exists()

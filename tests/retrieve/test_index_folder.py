@@ -136,7 +136,7 @@ def test_an_index_of_another_version(pairs: Any, tmp_path: Path) -> None:
     build_index(pairs(ROWS), make_retriever("bm25"), tmp_path / "index")
     changed(tmp_path / "index", format=0, rejoinder="0.0.9")
     with pytest.raises(
-        DataError, match=r"rejoinder 0\.0\.9 made it in format 0.*make it anew: rejoinder index"
+        DataError, match=r"rejoinder 0\.0\.9 made it in format 0.*make it anew: rejoinder.index"
     ):
         open_pool(tmp_path / "index")
     changed(tmp_path / "index", kind="evaluator")
@@ -160,7 +160,7 @@ def test_an_index_of_another_model(pairs: Any, tmp_path: Path, retriever: Retrie
     with pytest.raises(DataError) as caught:
         open_pool(tmp_path / "index")
     assert "it was made with the vectors" in str(caught.value)
-    assert f"make it anew: rejoinder index {path} --by 'vectors(vectors=" in str(caught.value)
+    assert f"make it anew: rejoinder.index('{path}', by='vectors(vectors=" in str(caught.value)
 
 
 def test_a_damaged_index(pairs: Any, tmp_path: Path, retriever: Retriever) -> None:

@@ -37,7 +37,7 @@ def test_items_in_another_language_are_refused(
     pairs: Any, tmp_path: Path, retriever: Retriever
 ) -> None:
     items, output = write_items(tmp_path / "items.jsonl", JAPANESE), tmp_path / "out.jsonl"
-    complaint = r"items\.jsonl: .*mostly Japanese .*knows only English; .*--any-language"
+    complaint = r"items\.jsonl: .*mostly Japanese .*knows only English; .*any_language=True"
     with pytest.raises(DataError, match=complaint):
         expand(items, pairs(ENGLISH), output, retriever)
     assert not output.exists()

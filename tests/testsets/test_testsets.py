@@ -25,11 +25,13 @@ from rejoinder.testsets.source import Row
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "src" / "rejoinder" / "examples"
 
+UNRATED = ("dailydialog-hred", "dailydialog-human")
 SYSTEMS = {
     "dailydialog-multiref": dict.fromkeys(
         ["human", "hredf", "seq2seqf", "CVAEf", "dualencoder_train"], 100
     ),
     "dailydialog-hred": {"hred": 6740},
+    "dailydialog-human": {"human": 6740},
     "grade-convai2": dict.fromkeys(
         ["bert_ranker", "dialogGPT", "transformer_generator", "transformer_ranker"], 150
     ),
@@ -82,7 +84,7 @@ def test_counts_ids_texts_and_ratings(name: str) -> None:
         assert item.context
         assert item.context_id is not None
         assert all(lowest <= rating <= highest for rating in ratings_of(item))
-        assert bool(ratings_of(item)) == (name != "dailydialog-hred")
+        assert bool(ratings_of(item)) == (name not in UNRATED)
 
 
 @pytest.mark.usefixtures("data")
@@ -91,7 +93,7 @@ def test_a_context_id_identifies_one_context(name: str) -> None:
     pairs = {(item.context_id, tuple(item.context)) for item in load(name)}
     contexts = {context for _, context in pairs}
     assert len(pairs) == len({context_id for context_id, _ in pairs})
-    if name == "dailydialog-hred":
+    if name in UNRATED:
         # four dialogues stand twice in DailyDialog's test set; their turns keep their own ids,
         # as everywhere in the literature
         assert (len(pairs), len(contexts)) == (6740, 6696)
@@ -109,6 +111,8 @@ def test_a_context_id_identifies_one_context(name: str) -> None:
         ("dailydialog-hred", "single", {1: 6740}),
         # turn 364_0 has an empty reference, which is left out
         ("dailydialog-hred", "multi", {5: 6739, 4: 1}),
+        ("dailydialog-human", "single", {1: 6740}),
+        ("dailydialog-human", "multi", {4: 6739, 3: 1}),
         ("grade-convai2", "single", {1: 600}),
         ("grade-empathetic", "none", {0: 300}),
         ("dailydialog-plusplus-dev", "single", {1: 15420}),
@@ -162,6 +166,17 @@ def test_scored_references_do_not_reveal_the_label() -> None:
     for system, counts in seen.items():
         assert counts[4, 9] >= 5140 - 20, system
         assert counts.total() == 5140
+
+
+@pytest.mark.usefixtures("data")
+def test_a_persons_reply_is_none_of_its_references() -> None:
+    """It is the last of the five, which systems are judged by as well."""
+    people, systems = by_id("dailydialog-human", "multi"), by_id("dailydialog-hred", "multi")
+    for name, item in people.items():
+        other = systems[name.replace(":human", ":hred")]
+        texts = [reference.text for reference in other.references]
+        assert [*(r.text for r in item.references), item.response] == texts
+        assert item.context == other.context
 
 
 @pytest.mark.usefixtures("data")

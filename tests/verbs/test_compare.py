@@ -106,7 +106,7 @@ def test_a_gate_fails_if_a_system_has_no_score(baseline: str) -> None:
 
 
 def test_strict_without_an_evaluator_is_refused_for_scores(items: Any) -> None:
-    with pytest.raises(UsageError, match="--strict checks the items"):
+    with pytest.raises(UsageError, match="strict=True checks the items"):
         rejoinder.compare(items, rejoinder.score(items, "rouge-l"), strict=True)
 
 

@@ -12,10 +12,14 @@ from typing import Any
 import pytest
 
 import rejoinder
+from annotate.rating_studies import answer_all
+from annotate.rating_studies import join as join_study
 from evaluators import write_pairs
 from fitted import CHANGES, chatter, small_evaluator
 from fitting.toy import write
 from rejoinder.cli.main import app, run
+from rejoinder.verbs import annotate
+from rejoinder.wording import for_command_line
 
 Call = Callable[[], Any]
 METRICS = ["rouge-l", "bleu(n=2)", "distinct(n=1)"]
@@ -34,6 +38,13 @@ outputs = ["${work}/s.jsonl"]
 """
 
 
+def rate_some(study: Path) -> None:
+    """Let two people rate some replies of a study."""
+    with annotate.opened(study, None) as store:
+        for name in ("ann", "bob"):
+            answer_all(store, join_study(store, name), most=20)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Inputs of all verbs."""
@@ -48,6 +59,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rejoinder.corpus(made / "logs.tsv", format="tsv", salt="x", output=made / "logs.parquet")
     rejoinder.pairs.simulate(made / "simulated", contexts=2, references=5, tests=2)
     (made / "recipe.toml").write_text(RECIPE)
+    annotate.init(made / "study", template="gupta-ratings", items=made / "items.jsonl")
+    rate_some(made / "study")
+    for name, rated in (("rated", True), ("expanded", False)):
+        lines = []
+        for n in range(4):
+            judged = {"ratings": [n, 3 - n % 2]} if rated else {"weight": n % 3 / 3}
+            item = {"id": n, "response": "x", "references": [{"text": "a", **judged}]}
+            lines.append(json.dumps(item))
+        (made / f"{name}.jsonl").write_text("\n".join(lines))
     return made
 
 
@@ -137,6 +157,15 @@ def index() -> tuple[list[str], Call]:
     return ["index", "pairs.parquet", "--by", "bm25", "-o", "i1"], lambda: rejoinder.index(
         "pairs.parquet", by="bm25", output="i2"
     )
+
+
+def meta_references() -> tuple[list[str], Call]:
+    return [
+        "meta",
+        "--references",
+        "rated.jsonl",
+        "expanded.jsonl",
+    ], lambda: rejoinder.meta_references("rated.jsonl", "expanded.jsonl")
 
 
 def show() -> tuple[list[str], Call]:
@@ -246,6 +275,16 @@ def train_vectors() -> tuple[list[str], Call]:
     )
 
 
+def train_system() -> tuple[list[str], Call]:
+    changes = ["training.epochs=1", "vocabulary.size=80"]
+    sets = [part for change in changes for part in ("--set", change)]
+    return [
+        "train", "system", "seq2seq", "chatter.parquet", "--preset", "tiny", *sets, "-o", "bots/a",
+    ], lambda: rejoinder.train.system(
+        "seq2seq", "chatter.parquet", preset="tiny", overrides=changes, output="bots/b"
+    )  # fmt: skip
+
+
 def train_calibration() -> tuple[list[str], Call]:
     return [
         "train",
@@ -258,23 +297,49 @@ def train_calibration() -> tuple[list[str], Call]:
     ], lambda: rejoinder.train.calibration("items.jsonl", pairs=5, output="c2.json")
 
 
+def annotate_templates() -> tuple[list[str], Call]:
+    return ["annotate", "templates", "-l", "ja"], lambda: annotate.templates("ja")
+
+
+def annotate_init() -> tuple[list[str], Call]:
+    options = {"template": "gupta-ratings", "items": "items.jsonl"}
+    return [
+        "annotate", "init", "study-a", "-t", "gupta-ratings", "--items", "items.jsonl",
+    ], lambda: annotate.init("study-b", **options)  # fmt: skip
+
+
+def annotate_status() -> tuple[list[str], Call]:
+    return ["annotate", "status", "study"], lambda: annotate.status("study")
+
+
+def annotate_export() -> tuple[list[str], Call]:
+    return ["annotate", "export", "study", "-o", "rated.jsonl"], lambda: annotate.export("study")
+
+
 CASES = {
     name: case
     for case in (
-        score, score_with_an_evaluator, compare, compare_scores, compare_people, meta, corpus, fit,
-        expand, reply, index, show, show_all, sample, contexts, join, explain, ls, recipe,
-        datasets_list, datasets_export, pairs_plan, pairs_fit, pairs_curve, pairs_simulate,
-        train_vectors, train_calibration,
+        score, score_with_an_evaluator, compare, compare_scores, compare_people, meta,
+        meta_references, corpus, fit, expand, reply, index, show, show_all, sample, contexts,
+        join, explain, ls, recipe, datasets_list, datasets_export, pairs_plan, pairs_fit,
+        pairs_curve, pairs_simulate, train_vectors, train_system, train_calibration,
+        annotate_templates, annotate_init, annotate_status, annotate_export,
     )
     for name in [case.__name__]
 }  # fmt: skip
 ELSEWHERE = {
+    "annotate serve": "runs until it is stopped: tests/annotate/test_verbs.py",
+    "annotate invite": "makes new secret links: tests/annotate/test_verbs.py",
+    "annotate import": "adds answers once: tests/annotate/imports/test_add.py",
+    "annotate rehearse": "depends on the time: tests/annotate/test_rehearse.py",
+    "annotate forget": "can be done once: tests/annotate/test_verbs.py",
     "report": "has no JSON: the page is the result (test_the_report_is_the_page)",
     "demo": "takes minutes: tests/cli/test_demo.py",
     "train dapt": "takes a network: tests/learn/test_dapt.py",
 }
 
 
+@pytest.mark.filterwarnings("ignore::rejoinder.verbs.monitor.RejoinderWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_json_of_the_command_line_equals_to_dict(
     name: str,
@@ -291,7 +356,8 @@ def test_json_of_the_command_line_equals_to_dict(
     code = run([*arguments, "--json"])
     printed, messages = capfdbinary.readouterr()
     assert code == 0, messages.decode()
-    found = call()
+    with for_command_line():  # notes name flags there, parameters in Python
+        found = call()
     assert _comparable(json.loads(printed)) == _comparable(json.loads(json.dumps(found.to_dict())))
     assert re.search("<(table|div|iframe|svg)", found._repr_html_())
 
@@ -300,6 +366,7 @@ def _comparable(value: Any) -> Any:
     """Leave out times, dates, and digests of files that hold them."""
     if isinstance(value, dict):
         varying = {"seconds", "created", "sha256", "size", "output", "time"}
+        varying |= {"folder", "seconds_left"}
         return {k: _comparable(v) for k, v in value.items() if k not in varying}
     return [_comparable(each) for each in value] if isinstance(value, list) else value
 

@@ -178,7 +178,7 @@ def test_a_file_name_is_accepted_in_place_of_items(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "complaint"),
+    ("items", "complaint"),
     [
         ([], "there are no items"),
         (["a"], "item 0: expected an item or a dictionary, got str"),
@@ -189,15 +189,15 @@ def test_a_file_name_is_accepted_in_place_of_items(tmp_path: Path) -> None:
         ([{"id": "1", "response": "a"}] * 2, "the id '1' occurs twice"),
     ],
 )
-def test_inputs_that_are_no_items_are_refused(given: Any, complaint: str) -> None:
+def test_inputs_that_are_no_items_are_refused(items: Any, complaint: str) -> None:
     with pytest.raises(DataError, match=complaint):
-        rejoinder.score(given, "rouge-l")
+        rejoinder.score(items, "rouge-l")
 
 
 @pytest.mark.parametrize("rating", [math.nan, math.inf, 1e16])
 def test_ratings_that_are_not_finite_are_refused(rating: float) -> None:
     for ratings in (rating, [1.0, rating], {"a": rating}):
         for item in (Item("1", "x", ratings=ratings), {"id": "1", "response": "x"}):
-            given = item if isinstance(item, Item) else {**item, "ratings": ratings}
+            changed = item if isinstance(item, Item) else {**item, "ratings": ratings}
             with pytest.raises(DataError, match="item 0: ratings: expected numbers from -1e"):
-                rejoinder.score([given], "rouge-l")
+                rejoinder.score([changed], "rouge-l")

@@ -20,9 +20,10 @@ from rejoinder.cli.options import (
     SeedOption,
     StrictOption,
     load_plugins,
+    parse_columns,
 )
-from rejoinder.cli.terminal import print_json, say, say_blank, say_notes, show
-from rejoinder.verbs.arguments import RESAMPLES, SEED
+from rejoinder.cli.terminal import print_json, say, show
+from rejoinder.verbs.arguments import RANKING_RESAMPLES, SEED
 
 if TYPE_CHECKING:
     from rejoinder.verbs.compare import CompareResult
@@ -58,18 +59,18 @@ def compare(
     any_language: AnyLanguageOption = False,
     plugin: PluginOption = None,
     json: JsonOption = False,
-    resamples: ResamplesOption = RESAMPLES,
+    resamples: ResamplesOption = RANKING_RESAMPLES,
     seed: SeedOption = SEED,
 ) -> None:
     """Rank systems, with confidence intervals and groups that can't be told apart.
 
     They are ranked by metrics (-m), by the metrics of a SCORES file, or by people's ratings (--by
-    people), on the contexts that all of them answered: intervals by paired bootstrap over contexts,
-    p-values by paired bootstrap and by approximate randomisation.
+    people), on the contexts that all of them answered; two systems are tested on the contexts that
+    both answered. Intervals by paired bootstrap over contexts, p-values by paired bootstrap and by
+    approximate randomisation.
     """
     from rejoinder.errors import UsageError
     from rejoinder.verbs.compare import compare as run
-    from rejoinder.verbs.source import parse_columns
 
     load_plugins(plugin)
     baseline = None
@@ -106,8 +107,6 @@ def compare(
         seed=seed,
         monitor=TerminalMonitor(),
     )
-    say_notes(result.notes, result.safeguards)
-    say_blank(result.blank_replies)
     if json:
         print_json(result)
     else:

@@ -10,6 +10,7 @@ from rejoinder.cli.options import (
     JsonOption,
     OutputOption,
     PairsArgument,
+    count_option,
     flag,
     seed_option,
     stdout_problems,
@@ -24,14 +25,10 @@ def contexts(
     split: Annotated[
         str, typer.Option("--split", metavar="NAME", help="Split of the pairs.")
     ] = "test",
-    count: Annotated[
-        int, typer.Option("--contexts", "-n", metavar="N", min=1, help="Number of contexts.")
-    ] = 200,
+    count: Annotated[int, count_option("--contexts", "Number of contexts.", short="-n")] = 200,
     min_words: Annotated[
         int,
-        typer.Option(
-            "--min-words", metavar="N", min=0, help="Minimum length of last turn and reply."
-        ),
+        count_option("--min-words", "Minimum length of last turn and reply.", min=0),
     ] = 0,
     as_references: Annotated[
         bool, flag("--as-references", "Write the human reply as reference, not as response.")

@@ -13,6 +13,7 @@ from rejoinder.cli.options import (
     JsonOption,
     LanguageOption,
     LearnFromOption,
+    count_option,
     flag,
     output_file,
 )
@@ -40,9 +41,7 @@ def corpus(
     ] = None,
     context: Annotated[
         int,
-        typer.Option(
-            "--context", metavar="N", min=0, max=50, help="Turns to keep before the utterance."
-        ),
+        count_option("--context", "Turns to keep before the utterance.", min=0, max=50),
     ] = 4,
     exclude: ExcludeOption = None,
     learn_from: LearnFromOption = None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rejoinder.cli.options import JsonOption, output_folder, seed_option
+from rejoinder.cli.options import JsonOption, count_option, output_folder, seed_option
 from rejoinder.cli.run import say_log, say_running
 from rejoinder.cli.terminal import WIDTH, print_json, say, show
 
@@ -24,12 +24,8 @@ if TYPE_CHECKING:
 
 def demo(
     output: Annotated[Path, output_folder("Folder of all files.")] = Path("demo-output"),
-    pairs: Annotated[
-        int, typer.Option("--pairs", metavar="N", min=100, help="Pairs to learn from.")
-    ] = 8000,
-    contexts: Annotated[
-        int, typer.Option("--contexts", metavar="N", min=2, help="Contexts to reply to.")
-    ] = 200,
+    pairs: Annotated[int, count_option("--pairs", "Pairs to learn from.", min=100)] = 8000,
+    contexts: Annotated[int, count_option("--contexts", "Contexts to reply to.", min=2)] = 200,
     logs: Annotated[
         str,
         typer.Option("--logs", metavar="FILE", help="Your own logs instead of the packaged chats."),

@@ -17,7 +17,9 @@ from rejoinder.cli.options import (
     KeepLeaksOption,
     LanguageOption,
     SplitOption,
+    count_option,
     output_file,
+    parse_columns,
 )
 from rejoinder.cli.terminal import print_json, say, show
 
@@ -40,13 +42,7 @@ def expand(
     by: ByOption = None,
     k: Annotated[
         int | None,
-        typer.Option(
-            "--k",
-            metavar="N",
-            min=1,
-            max=MAX_K,
-            help="References to add: 15, or as the evaluator has it.",
-        ),
+        count_option("--k", "References to add: 15, or as the evaluator has it.", max=MAX_K),
     ] = None,
     parrot: Annotated[
         bool | None,
@@ -77,7 +73,6 @@ def expand(
     from -1 to 1.
     """
     from rejoinder.verbs.expand import expand as run
-    from rejoinder.verbs.source import parse_columns
 
     result = run(
         items,

@@ -63,7 +63,7 @@ def fit(
     It needs no ratings: it learns from what people replied. Give it to 'score', 'compare', 'meta'
     and 'expand' as --evaluator FOLDER. An interrupted run continues where it stopped.
     """
-    from rejoinder.verbs.fit import NotMainProcess
+    from rejoinder.learn.processes import NotMainProcess
     from rejoinder.verbs.fit import fit as run
 
     try:
@@ -78,18 +78,23 @@ def fit(
             any_language=any_language,
             overrides=overrides,
             seed=seed,
-            monitor=TerminalMonitor(),
+            monitor=_FitMonitor(),
         )
     except NotMainProcess:
         return
-    for note in fitted.manifest.notes:
-        say(f"note: {note}")
     if json:
         print_json(fitted)
         return
     show(_table(fitted.manifest))
     size = sum(part.size for part in fitted.manifest.parts.values()) / 2**20
     say(f"{output}: {size:,.1f} MB; its README.md says how good it is and what it is not for")
+
+
+class _FitMonitor(TerminalMonitor):
+    """Mark notes: fitting prints much else."""
+
+    def note(self, text: str) -> None:
+        say(f"note: {text}")
 
 
 def _table(manifest: Manifest) -> Table:

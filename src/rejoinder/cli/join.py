@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rejoinder.cli.monitor import TerminalMonitor
-from rejoinder.cli.options import ColumnsOption, JsonOption, output_file
+from rejoinder.cli.options import ColumnsOption, JsonOption, output_file, parse_columns
 from rejoinder.cli.terminal import print_json, say
 
 
@@ -25,7 +25,6 @@ def join(
     Duplicate items or scores are an error.
     """
     from rejoinder.verbs.join import join as run
-    from rejoinder.verbs.source import parse_columns
 
     result = run(files, output=output, columns=parse_columns(columns), monitor=TerminalMonitor())
     if json:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from rejoinder.cli import (
+    annotate,
     compare,
     contexts,
     corpus,
@@ -36,8 +37,9 @@ from rejoinder.cli import (
 from rejoinder.cli import run as recipes
 from rejoinder.cli.options import flag
 from rejoinder.cli.terminal import printable
-from rejoinder.errors import DataError, RejoinderError, UsageError
+from rejoinder.errors import DataError, RejoinderError, Terminated, UsageError
 from rejoinder.version import __version__
+from rejoinder.wording import for_command_line
 
 app = typer.Typer(
     name="rejoinder",
@@ -64,6 +66,7 @@ app.command("show")(show.show)
 app.command("reply")(reply.reply)
 app.command("run")(recipes.run)
 app.add_typer(pairs.app, name="pairs")
+app.add_typer(annotate.app, name="annotate")
 app.command("ls")(ls.ls)
 app.command("explain")(explain.explain)
 app.command("demo")(demo.demo)
@@ -86,6 +89,8 @@ _CLICK_ERROR: type[Exception] = next(
 
 COMPLETION = "_REJOINDER_COMPLETE"
 """Environment variable with which the shell asks for completions."""
+RESUMABLE = ("fit", "corpus", "index", "expand", "run", "demo", "train dapt", "train system")
+"""Verbs that keep finished work in a hidden folder, or as finished steps, when interrupted."""
 CLEANUP_SECONDS = 10
 """Seconds after which a signal is raised once more, if the process is still running."""
 
@@ -140,7 +145,7 @@ def _leave(number: int, _: object) -> None:
     if hasattr(signal, "SIGALRM"):  # Windows has none
         signal.signal(signal.SIGALRM, lambda *_: _leave(number, None))
     _alarm(CLEANUP_SECONDS)
-    sys.exit(128 + number)
+    raise Terminated(128 + number)
 
 
 def _alarm(seconds: int) -> None:
@@ -153,7 +158,8 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         if sys.stdout is None:
             raise UsageError("stdout is closed; send it to a file or to /dev/null")
-        code = _run(arguments)
+        with for_command_line():
+            code = _run(arguments)
         sys.stdout.flush()
         return code
     except RejoinderError as error:
@@ -169,8 +175,8 @@ def run(arguments: list[str] | None = None) -> int:
             raise
         return _fail(f"this needs {package}, not installed; run: pip install {package}", 4)
     except KeyboardInterrupt:
-        sys.stderr.write("rejoinder: interrupted\n")
-        return 130
+        hint = "; the same command continues where it stopped" * is_resumable(arguments)
+        return _fail(f"interrupted{hint}", 130)
     except BrokenPipeError:
         _drop_unwritten()
         return 0
@@ -189,6 +195,13 @@ def run(arguments: list[str] | None = None) -> int:
         return _fail("out of memory; try fewer items, metrics or references at a time", 4)
     except RecursionError:
         return _fail("the input is nested too deeply", DataError.exit_code)
+
+
+def is_resumable(arguments: list[str] | None) -> bool:
+    """Return whether a command keeps what it has done, and continues if it is repeated."""
+    given = sys.argv[1:] if arguments is None else arguments
+    verb = " ".join(given[: 2 if given[:1] == ["train"] else 1])
+    return verb in RESUMABLE
 
 
 def _fail(message: str, code: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,18 +20,24 @@ from rejoinder.cli.options import (
     MaxDistractorOption,
     MinKappaOption,
     ResamplesOption,
-    ScoresArgument,
     SeedOption,
     StrictOption,
     SvgOption,
+    count_option,
     flag,
+    parse_columns,
     svg_problems,
 )
 from rejoinder.cli.terminal import draw, print_json, say, show
 from rejoinder.verbs.arguments import MAX_DISTRACTOR, MIN_KAPPA, RESAMPLES, SEED
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rejoinder.meta_evaluation.annotators import FilteredRatings
+    from rejoinder.meta_evaluation.evaluation import MetricResult
     from rejoinder.verbs.meta import MetaResult
+    from rejoinder.verbs.meta_references import MetaReferencesResult
 
 
 class Level(StrEnum):
@@ -52,7 +58,20 @@ class Statistic(StrEnum):
 
 def meta(
     items: ItemsArgument,
-    scores: ScoresArgument,
+    scores: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SCORES",
+            help="JSONL, as 'score' writes it; with --references, items with weights.",
+        ),
+    ] = None,
+    references: Annotated[
+        bool,
+        flag(
+            "--references",
+            "Correlate weights of references (in SCORES) with ratings of them (in ITEMS).",
+        ),
+    ] = False,
     level: Annotated[
         Level, typer.Option("--level", metavar="NAME", help="item, context or system.")
     ] = Level.item,
@@ -85,8 +104,16 @@ def meta(
     ] = False,
     draws: Annotated[
         int,
-        typer.Option("--draws", min=2, metavar="N", help="Random draws for each point of --curve."),
+        count_option("--draws", "Random draws for each point of --curve.", min=2),
     ] = 20,
+    set_ratings: Annotated[
+        str | None,
+        typer.Option(
+            "--set-ratings",
+            metavar="FILE",
+            help="Ratings of sets of replies (context_id, system, ratings), for --level context.",
+        ),
+    ] = None,
     svg: SvgOption = None,
     drop_annotator: DropAnnotatorOption = None,
     drop_unreliable: DropUnreliableOption = False,
@@ -107,15 +134,50 @@ def meta(
     With --evaluator, contexts of its training data are counted. Annotators who hardly agree with
     the others, or who rate planted distractors highly, are listed, and dropped with
     --drop-unreliable. Without ratings, --correct tells whether a metric prefers people's replies.
+    With --references, the weights that an evaluator gave to references are compared with ratings of
+    the same references: meta --references RATED EXPANDED.
     """
+    from rejoinder.errors import UsageError
     from rejoinder.files.paths import check_output
     from rejoinder.verbs.meta import meta as run
-    from rejoinder.verbs.source import parse_columns
 
     problems = svg_problems(svg)
+    if references:
+        unused = {
+            "--level": level != Level.item,
+            "--statistic": statistic != Statistic.spearman,
+            "--human-system": human_system != "human",
+            "--correct": bool(correct),
+            "--curve": curve,
+            "--set-ratings": set_ratings is not None,
+            "--svg": svg is not None,
+            "--evaluator": evaluator is not None,
+            "--strict": strict,
+            "--any-language": any_language,
+        }
+        problems += [
+            f"{name} has no use with --references" for name, used in unused.items() if used
+        ]
+        _references(
+            items,
+            scores,
+            drop_annotators=drop_annotator or (),
+            drop_unreliable=drop_unreliable,
+            min_kappa=min_kappa,
+            max_distractor=max_distractor,
+            distractor=distractor,
+            columns=parse_columns(columns),
+            resamples=resamples,
+            seed=seed,
+            problems=problems,
+            json=json,
+        )
+        return
+    if scores is None:
+        raise UsageError("where are the scores? Give SCORES, a file that 'score' wrote")
     if svg is not None and not curve:
         problems.append("--svg draws the curve: add --curve")
-    check_output(svg, [items, scores, evaluator])
+    check_output(svg, [items, scores, set_ratings, evaluator])
     result = run(
         items,
         scores=scores,
@@ -125,6 +187,7 @@ def meta(
         correct=correct or (),
         curve=curve,
         draws=draws,
+        set_ratings=set_ratings,
         drop_annotators=drop_annotator or (),
         drop_unreliable=drop_unreliable,
         min_kappa=min_kappa,
@@ -167,14 +230,59 @@ def _print(result: MetaResult, human_system: str, *, drop_unreliable: bool) -> N
             say(f"{each.metric}: no correlation: {reason}")
     if result.humans is not None:
         say(tables.annotator_facts(result.humans))
-    _print_annotators(result, drop_unreliable=drop_unreliable)
+    _print_annotators(
+        result.annotators, result.before, result.results, drop_unreliable=drop_unreliable
+    )
     for name, reason in result.refused.items():
         say(f"{name}: left out: {reason}")
     if result.unrated:
         say(f"{result.unrated:,} of {result.rated + result.unrated:,} have no rating")
 
 
-def _print_annotators(result: MetaResult, *, drop_unreliable: bool) -> None:
+def _references(
+    rated: str, weighted: str | None, *, drop_unreliable: bool, json: bool, **options: Any
+) -> None:
+    """Run and print ``meta --references``."""
+    from rejoinder.verbs.meta_references import meta_references
+
+    result = meta_references(
+        rated, weighted, drop_unreliable=drop_unreliable, monitor=TerminalMonitor(), **options
+    )
+    if json:
+        print_json(result)
+    else:
+        _print_references(result, drop_unreliable=drop_unreliable)
+
+
+def _print_references(result: MetaReferencesResult, *, drop_unreliable: bool) -> None:
+    from rejoinder.reporting.meta_tables import annotator_facts
+    from rejoinder.reporting.reference_tables import reference_table
+
+    show(reference_table(result.result, result.humans))
+    n = result.result.correlations.n
+    say(f"{n:,} references of {result.contexts:,} contexts have a weight and a rating")
+    if reason := result.result.undefined:
+        say(f"no correlation: {reason}")
+    if result.humans is not None:
+        say(annotator_facts(result.humans))
+    before = None if result.before is None else [result.before]
+    _print_annotators(result.annotators, before, [result.result], drop_unreliable=drop_unreliable)
+    for count, what in (
+        (result.unmatched, "rated references are not among the references with weights"),
+        (result.unweighted, "rated references have no weight"),
+        (result.unrated, "references with a weight have no rating"),
+    ):
+        if count:
+            say(f"{count:,} {what}")
+
+
+def _print_annotators(
+    filtered: FilteredRatings | None,
+    before: Sequence[MetricResult] | None,
+    results: Sequence[MetricResult],
+    *,
+    drop_unreliable: bool,
+) -> None:
     """Print the unreliable annotators, and what it changed to drop them."""
     from rejoinder.meta_evaluation.join import abbreviated
     from rejoinder.reporting.annotator_tables import (
@@ -183,13 +291,12 @@ def _print_annotators(result: MetaResult, *, drop_unreliable: bool) -> None:
         before_after_table,
     )
 
-    filtered = result.annotators
     if filtered is None:
         return
     if filtered.unreliable or filtered.dropped:
         show(annotators_table(filtered.before.agreement, filtered.unreliable, "rating"))
-    if result.before is not None and filtered.after is not None:
-        show(before_after_table(result.before, result.results))
+    if before is not None and filtered.after is not None:
+        show(before_after_table(before, results))
         say(f"dropped: {abbreviated(filtered.dropped)}")
         for when, review in (("before", filtered.before), ("after", filtered.after)):
             say(f"{when}: {agreement_line(review.agreement, review.ratings, 'rating')}")

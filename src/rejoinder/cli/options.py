@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+
+from rejoinder.errors import UsageError
+
+if TYPE_CHECKING:
+    from rejoinder.files.columns import Columns
 
 T = TypeVar("T", int, float)
 
@@ -37,6 +42,14 @@ def _parser(kind: Callable[[str], T], what: str, low: T, high: T) -> Callable[[s
 def flag(name: str, help: str, **settings: Any) -> Any:
     """Return an option that is on or off."""
     return typer.Option(name, help=help, show_default=False, **settings)
+
+
+def count_option(
+    name: str, help: str, *, short: str | None = None, min: int = 1, max: int | None = None
+) -> Any:
+    """Return an option that takes a number of things."""
+    names = [name] if short is None else [name, short]
+    return typer.Option(*names, metavar="N", min=min, max=max, help=help)
 
 
 def seed_option(help: str = "Random seed.", high: int = 2**63 - 1) -> Any:
@@ -178,6 +191,25 @@ AnswersArgument = Annotated[
 StrictAnswersOption = Annotated[
     bool, flag("--strict", "Refuse answers that contradict the annotator's others.")
 ]
+
+
+def parse_columns(text: str | None) -> Columns | None:
+    """Parse ``reply=answer,system=bot``.
+
+    >>> parse_columns("reply=answer, system=bot")
+    {'reply': 'answer', 'system': 'bot'}
+    """
+    if text is None:
+        return None
+    columns: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, name = (each.strip() for each in part.partition("="))
+        if not (key and equals and name):
+            raise UsageError(f"--columns {part.strip()}: expected FIELD=COLUMN")
+        if key in columns:
+            raise UsageError(f"--columns {key}: given twice")
+        columns[key] = name
+    return columns
 
 
 def load_plugins(files: list[str] | None) -> None:

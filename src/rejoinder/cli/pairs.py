@@ -21,8 +21,10 @@ from rejoinder.cli.options import (
     OutputOption,
     StrictAnswersOption,
     SvgOption,
+    count_option,
     flag,
     output_folder,
+    parse_columns,
     seed_option,
     stdout_problems,
     svg_problems,
@@ -48,7 +50,7 @@ def plan(
     ] = None,
     count: Annotated[
         int | None,
-        typer.Option("--pairs", "-n", metavar="N", min=1, help="Number of pairs to ask about."),
+        count_option("--pairs", "Number of pairs to ask about.", short="-n"),
     ] = None,
     share: Annotated[
         float | None,
@@ -79,7 +81,6 @@ def plan(
     "b" or "tie" is added.
     """
     from rejoinder.verbs import pairs
-    from rejoinder.verbs.source import parse_columns
 
     result = pairs.plan(
         candidates,
@@ -140,7 +141,6 @@ def fit(
     dropped with --drop-unreliable.
     """
     from rejoinder.verbs import pairs
-    from rejoinder.verbs.source import parse_columns
 
     result = pairs.fit(
         candidates,
@@ -172,7 +172,7 @@ def curve(
     answers: AnswersArgument,
     draws: Annotated[
         int,
-        typer.Option("--draws", metavar="N", min=1, max=10_000, help="Random draws of each share."),
+        count_option("--draws", "Random draws of each share.", max=10_000),
     ] = 20,
     seed: Annotated[int, seed_option()] = SEED,
     svg: SvgOption = None,
@@ -188,7 +188,6 @@ def curve(
     from rejoinder.files.paths import check_output
     from rejoinder.reporting.pairs_tables import curve_table
     from rejoinder.verbs import pairs
-    from rejoinder.verbs.source import parse_columns
 
     check_output(svg, [candidates, *answers])
     result = pairs.curve(
@@ -212,18 +211,12 @@ def curve(
 @app.command("simulate")
 def simulate(
     output: Annotated[Path, output_folder("Folder of the files.")],
-    contexts: Annotated[
-        int, typer.Option("--contexts", metavar="N", min=1, max=10_000, help="Number of contexts.")
-    ] = 10,
+    contexts: Annotated[int, count_option("--contexts", "Number of contexts.", max=10_000)] = 10,
     references: Annotated[
-        int, typer.Option("--references", metavar="N", min=3, max=1000, help="Of each context.")
+        int, count_option("--references", "Of each context.", min=3, max=1000)
     ] = 100,
-    tests: Annotated[
-        int, typer.Option("--tests", metavar="N", min=1, max=1000, help="Further replies to each.")
-    ] = 20,
-    judges: Annotated[
-        int, typer.Option("--judges", metavar="N", min=1, max=100, help="Number of annotators.")
-    ] = 2,
+    tests: Annotated[int, count_option("--tests", "Further replies to each.", max=1000)] = 20,
+    judges: Annotated[int, count_option("--judges", "Number of annotators.", max=100)] = 2,
     seed: Annotated[int, seed_option()] = SEED,
     json: JsonOption = False,
 ) -> None:

@@ -13,7 +13,9 @@ from rejoinder.cli.options import (
     JsonOption,
     KeepLeaksOption,
     OutputOption,
+    count_option,
     flag,
+    parse_columns,
     seed_option,
     stdout_problems,
 )
@@ -40,9 +42,7 @@ def reply(
     output: OutputOption = None,
     replies: Annotated[
         int,
-        typer.Option(
-            "--replies", "-n", metavar="N", min=1, max=100, help="Replies to each context."
-        ),
+        count_option("--replies", "Replies to each context.", short="-n", max=100),
     ] = 1,
     seed: Annotated[int | None, seed_option("Random seed of systems that draw.")] = None,
     as_references: Annotated[
@@ -59,7 +59,6 @@ def reply(
     utterance is (nearly) the last turn of a context are not used.
     """
     from rejoinder.verbs.reply import reply as run
-    from rejoinder.verbs.source import parse_columns
 
     result = run(
         contexts,

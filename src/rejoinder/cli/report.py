@@ -17,6 +17,8 @@ from rejoinder.cli.options import (
     ResamplesOption,
     ScoresArgument,
     SeedOption,
+    count_option,
+    parse_columns,
 )
 from rejoinder.cli.terminal import say
 from rejoinder.verbs.arguments import MAX_REPORT_ITEMS, RESAMPLES, SEED
@@ -42,7 +44,7 @@ def report(
     ] = None,
     max_items: Annotated[
         int,
-        typer.Option("--items", metavar="N", min=1, help="Maximum number of items to browse."),
+        count_option("--items", "Maximum number of items to browse."),
     ] = MAX_REPORT_ITEMS,
     curve: Annotated[
         str | None,
@@ -60,7 +62,6 @@ def report(
     from rejoinder.errors import UsageError
     from rejoinder.files.output import open_output
     from rejoinder.verbs.report import report as run
-    from rejoinder.verbs.source import parse_columns
 
     if output is None and sys.stdout.isatty():
         raise UsageError("the page would fill the terminal: add -o report.html")

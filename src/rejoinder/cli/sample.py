@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.options import JsonOption, output_file, seed_option
+from rejoinder.cli.options import JsonOption, count_option, output_file, seed_option
 from rejoinder.cli.terminal import print_json, say
 from rejoinder.verbs.arguments import SEED
 
@@ -17,7 +17,7 @@ def sample(
     output: Annotated[Path, output_file("Output file of the pairs (Parquet).")],
     count: Annotated[
         int | None,
-        typer.Option("--pairs", "-n", metavar="N", min=1, help="Number of pairs; default all."),
+        count_option("--pairs", "Number of pairs; default all.", short="-n"),
     ] = None,
     seed: Annotated[int, seed_option()] = SEED,
     json: JsonOption = False,

@@ -24,9 +24,10 @@ from rejoinder.cli.options import (
     StrictOption,
     flag,
     load_plugins,
+    parse_columns,
     stdout_problems,
 )
-from rejoinder.cli.terminal import print_json, say, say_notes, show
+from rejoinder.cli.terminal import print_json, say, show
 from rejoinder.verbs.arguments import RESAMPLES, SEED
 
 if TYPE_CHECKING:
@@ -64,7 +65,6 @@ def score(
     """
     from rejoinder.errors import UsageError
     from rejoinder.verbs.score import score as run
-    from rejoinder.verbs.source import parse_columns
 
     load_plugins(plugin)
     limits = _limits(fail_under or [], metric)
@@ -87,7 +87,6 @@ def score(
         seed=seed,
         monitor=TerminalMonitor(),
     )
-    say_notes(result.notes, result.safeguards)
     if json:
         print_json(result)
     else:
@@ -142,13 +141,13 @@ def _limits(options: list[str], metrics: list[str]) -> dict[str, float]:
 
 
 def _print(result: ScoreResult, *, stderr: bool) -> None:
-    from rejoinder.reporting.tables import judged_table, score_tables
+    from rejoinder.reporting.tables import score_tables, set_scores_table
 
     labels = result.metrics.labels
     for table in score_tables(labels, result.summaries):
         show(table, stderr=stderr)
     if result.sets:
-        show(judged_table(labels, result.sets), stderr=stderr)
+        show(set_scores_table(labels, result.sets), stderr=stderr)
     for (name, reason), count in result.unscored.items():
         say(f"{name}: {count:,} unscored: {reason}")
     for metric in labels:

@@ -9,7 +9,13 @@ from typing import Annotated
 import typer
 
 from rejoinder.cli.monitor import TerminalMonitor
-from rejoinder.cli.options import ColumnsOption, ItemsArgument, JsonOption, LanguageOption
+from rejoinder.cli.options import (
+    ColumnsOption,
+    ItemsArgument,
+    JsonOption,
+    LanguageOption,
+    parse_columns,
+)
 from rejoinder.cli.terminal import print_json
 from rejoinder.cli.terminal import show as print_table
 
@@ -34,7 +40,6 @@ def show(
     from rejoinder.reporting import item_view as tables
     from rejoinder.verbs.show import ListResult
     from rejoinder.verbs.show import show as run
-    from rejoinder.verbs.source import parse_columns
 
     result = run(
         items,

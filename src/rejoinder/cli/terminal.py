@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from rejoinder.verbs.results import Result
-    from rejoinder.verbs.safeguards import Safeguards
 
 WIDTH = 80
 
@@ -83,30 +81,6 @@ def print_json(result: Result) -> None:
     text = msgspec.json.format(msgspec.json.encode(result.to_dict()), indent=2)
     sys.stdout.buffer.write(text + b"\n")
     sys.stdout.buffer.flush()
-
-
-def say_notes(notes: Sequence[str], safeguards: Safeguards) -> None:
-    """Report the notes of a result, and how well evaluators cover the items."""
-    from rejoinder.verbs.safeguards import coverage_lines
-
-    for note in notes:
-        say(note)
-    for name, summary in safeguards.coverage.items():
-        for line, is_warning in coverage_lines(name, summary):
-            say(f"warning: {line}" if is_warning else line)
-
-
-def say_blank(blank_replies: dict[str, int]) -> None:
-    """Report how many replies have no text."""
-    if blank_replies:
-        from rejoinder.items import UNNAMED
-        from rejoinder.metrics.summary import BLANK_REPLIES_COUNT
-
-        count = sum(blank_replies.values())
-        named = [f"{name} {n:,}" for name, n in blank_replies.items() if name != UNNAMED]
-        of = f" ({', '.join(named[:5])}{', …' if len(named) > 5 else ''})" if named else ""
-        are = "reply is" if count == 1 else "replies are"
-        say(f"{count:,} {are} blank{of}{BLANK_REPLIES_COUNT}")
 
 
 def draw(path: Path, svg: str) -> None:

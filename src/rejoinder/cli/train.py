@@ -13,10 +13,12 @@ from rejoinder.cli.options import (
     JsonOption,
     LanguageOption,
     PairsArgument,
+    count_option,
     decimal,
     flag,
     output_file,
     output_folder,
+    parse_columns,
     seed_option,
     whole,
 )
@@ -27,14 +29,69 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from rejoinder.learn.dapt import AdaptResult
+    from rejoinder.verbs.train import SystemResult
 
 app = typer.Typer(
-    no_args_is_help=True, help="Train word vectors, adapt an encoder, calibrate bertscore."
+    no_args_is_help=True,
+    help="Train dialogue systems and word vectors, adapt an encoder, calibrate bertscore.",
 )
 
 ModelOption = Annotated[
     str, typer.Option("--model", metavar="NAME", help="minilm, or the folder of an encoder.")
 ]
+
+
+@app.command("system")
+def system(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NETWORK", help="dual-encoder, seq2seq, hred, vhred, cvae or transformer."
+        ),
+    ],
+    pairs: PairsArgument,
+    output: Annotated[Path, output_folder("Folder of the dialogue system.")],
+    preset: Annotated[
+        str, typer.Option("--preset", metavar="NAME", help="tiny, small, paper, or a TOML file.")
+    ] = "small",
+    language: Annotated[
+        str, typer.Option("--language", "-l", metavar="xx", help="Language of the dialogues.")
+    ] = "en",
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change a setting of the preset: training.epochs=3"
+        ),
+    ] = None,
+    seed: Annotated[int, seed_option(high=2**32 - 1)] = 0,
+    json: JsonOption = False,
+) -> None:
+    """Train a dialogue system that replies to contexts: reply --system FOLDER.
+
+    Its README.md has perplexity, lengths and diversity on held-out dialogues. An interrupted run
+    continues where it stopped.
+    """
+    from rejoinder.learn.processes import NotMainProcess
+    from rejoinder.verbs import train
+
+    try:
+        result = train.system(
+            name,
+            pairs,
+            output=output,
+            preset=preset,
+            language=language,
+            overrides=overrides,
+            seed=seed,
+            monitor=TerminalMonitor(),
+        )
+    except NotMainProcess:
+        return
+    if json:
+        print_json(result)
+        return
+    show(_system_table(result))
+    say(f"{output}: its README.md says what it can do; let it reply with --system {output}")
 
 
 @app.command("vectors")
@@ -47,23 +104,15 @@ def vectors(
     method: Annotated[
         str, typer.Option("--method", metavar="NAME", help="glove, word2vec or fasttext.")
     ] = "glove",
-    dimensions: Annotated[
-        int, typer.Option("--dimensions", metavar="N", min=1, max=4096, help="Vector length.")
-    ] = 100,
+    dimensions: Annotated[int, count_option("--dimensions", "Vector length.", max=4096)] = 100,
     window: Annotated[
         int | None,
-        typer.Option(
-            "--window", metavar="N", min=1, max=1000, help="Words on either side: 10 (GloVe) or 5."
-        ),
+        count_option("--window", "Words on either side: 10 (GloVe) or 5.", max=1000),
     ] = None,
-    min_count: Annotated[
-        int, typer.Option("--min-count", metavar="N", min=1, help="Rarer words get no vector.")
-    ] = 5,
+    min_count: Annotated[int, count_option("--min-count", "Rarer words get no vector.")] = 5,
     epochs: Annotated[
         int | None,
-        typer.Option(
-            "--epochs", metavar="N", min=1, max=10_000, help="Passes over the texts: 25 or 5."
-        ),
+        count_option("--epochs", "Passes over the texts: 25 or 5.", max=10_000),
     ] = None,
     tok: Annotated[
         str | None,
@@ -91,7 +140,7 @@ def vectors(
     seed: Annotated[int, seed_option(high=2**32 - 1)] = 0,
     threads: Annotated[
         int | None,
-        typer.Option("--threads", metavar="N", min=1, max=1024, help="Threads; all cores."),
+        count_option("--threads", "Threads; all cores.", max=1024),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -136,19 +185,15 @@ def dapt(
     pairs: PairsArgument,
     output: Annotated[Path, output_folder("Folder of the encoder.")],
     model: ModelOption = "minilm",
-    steps: Annotated[
-        int | None, typer.Option("--steps", metavar="N", min=1, help="Updates of the weights.")
-    ] = None,
+    steps: Annotated[int | None, count_option("--steps", "Updates of the weights.")] = None,
     epochs: Annotated[
         float | None,
         typer.Option("--epochs", metavar="X", help="Passes over the pairs; 1 by default."),
     ] = None,
     batch_tokens: Annotated[
-        int, typer.Option("--batch-tokens", metavar="N", min=1, help="Tokens per batch, padded.")
+        int, count_option("--batch-tokens", "Tokens per batch, padded.")
     ] = 2048,
-    accumulate: Annotated[
-        int, typer.Option("--accumulate", metavar="N", min=1, help="Batches per step.")
-    ] = 1,
+    accumulate: Annotated[int, count_option("--accumulate", "Batches per step.")] = 1,
     learning_rate: Annotated[
         float, typer.Option("--learning-rate", metavar="X", help="Maximum learning rate.")
     ] = 1e-4,
@@ -161,22 +206,15 @@ def dapt(
     ] = 128,
     max_pairs: Annotated[
         int | None,
-        typer.Option("--max-pairs", metavar="N", min=1, help="Train on at most N random pairs."),
+        count_option("--max-pairs", "Train on at most N random pairs."),
     ] = None,
     validate_every: Annotated[
         int | None,
-        typer.Option(
-            "--validate-every",
-            metavar="N",
-            min=1,
-            help="Steps between validations; default: one epoch.",
-        ),
+        count_option("--validate-every", "Steps between validations; default: one epoch."),
     ] = None,
     patience: Annotated[
         int | None,
-        typer.Option(
-            "--patience", metavar="N", min=1, help="Stop after N validations without a new best."
-        ),
+        count_option("--patience", "Stop after N validations without a new best."),
     ] = None,
     seed: Annotated[int, seed_option()] = 0,
     json: JsonOption = False,
@@ -227,12 +265,10 @@ def calibration(
     ],
     output: Annotated[Path, output_file("Output file (JSON).")],
     model: ModelOption = "minilm",
-    layer: Annotated[
-        int, typer.Option("--layer", metavar="N", min=0, help="Layer of the model.")
-    ] = 6,
+    layer: Annotated[int, count_option("--layer", "Layer of the model.", min=0)] = 6,
     pairs: Annotated[
         int,
-        typer.Option("--pairs", metavar="N", min=1, max=10**6, help="Random pairs to compare."),
+        count_option("--pairs", "Random pairs to compare.", max=10**6),
     ] = 5000,
     columns: ColumnsOption = None,
     seed: Annotated[int, seed_option()] = SEED,
@@ -243,7 +279,6 @@ def calibration(
     Use it as 'bertscore(idf=true,rescale=true,calibration=FILE)'.
     """
     from rejoinder.verbs import train
-    from rejoinder.verbs.source import parse_columns
 
     result = train.calibration(
         texts,
@@ -262,6 +297,31 @@ def calibration(
     p, r, f = measured.random_pairs
     say(f"{measured.texts:,} texts, {len(measured.counts):,} different tokens")
     say(f"random pairs: P {p:.4f}, R {r:.4f}, F {f:.4f} ({measured.pairs:,} pairs)")
+
+
+def _system_table(result: SystemResult) -> Table:
+    from rejoinder.reporting.tables import plain_table
+
+    data, figures = result.manifest.data, result.manifest.result
+    table = plain_table(result.manifest.network, "", right=[1])
+    table.add_row("replies trained on", f"{data['replies']:,}")
+    table.add_row("pairs held out", f"{data['validation_taken']:,}")
+    table.add_row("weights", f"{figures['parameters']:,}")
+    names = {
+        "perplexity": "perplexity by word, held-out replies",
+        "kl": "KL divergence by reply (nats)",
+        "recall_at_1": "true reply first among those of its batch",
+        "mean_length": "mean length of its replies (words)",
+        "distinct_1": "distinct-1",
+        "distinct_2": "distinct-2",
+    }
+    for key, title in names.items():
+        if key in figures:
+            table.add_row(
+                title, f"{figures[key]:,.4f}" if figures[key] < 1 else f"{figures[key]:,.2f}"
+            )
+    table.add_row("minutes", f"{result.seconds / 60:,.1f}")
+    return table
 
 
 def _dapt_table(adapted: AdaptResult) -> Table:

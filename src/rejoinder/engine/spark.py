@@ -32,6 +32,7 @@ from rejoinder.engine.engine import MAX_JOBS, Engine, Function, MapJob, machine_
 from rejoinder.engine.tables import conform, plain, write_rows
 from rejoinder.errors import MissingExtra, ResourceError, UsageError, missing_extra
 from rejoinder.progress import Progress
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -307,7 +308,7 @@ def _check_installed() -> None:
 
 def _unreachable(master: str) -> ResourceError:
     return ResourceError(
-        f"cannot reach the Spark master {master}: is it running? try --engine duckdb"
+        f"cannot reach the Spark master {master}: is it running? try {option('engine', 'duckdb')}"
     )
 
 
@@ -385,7 +386,7 @@ def _check_executors(session: SparkSession, master: str) -> None:
     except (Py4JError, PySparkException):
         raise ResourceError(
             f"the Spark master {master} provided no executor within {START_SECONDS:.0f} seconds:"
-            " are its workers running and free? try --engine duckdb"
+            f" are its workers running and free? try {option('engine', 'duckdb')}"
         ) from None
     finally:
         timer.cancel()

@@ -8,7 +8,7 @@ the context.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ MAX_GOOD_REFERENCES = 4
 NO_RATER = "the evaluator has no rater: its logs were too small to train one"
 
 Turns = tuple[str, ...]
-Question = tuple[Turns, str | None, Turns, str]
+RatingQuery = tuple[Turns, str | None, Turns, str]
 """A context, a good reply to it or None, the turns that the rated reply answers, and that reply."""
 
 
@@ -33,54 +33,56 @@ def rate_references(
 ) -> list[list[Reference]]:
     """Return the retrieved references of each item with their ratings.
 
-    Equal questions are computed once: systems that are compared share contexts and references.
+    Equal queries are rated once: systems that are compared share contexts and references.
     """
     answered = _answered_turns(evaluator, retrieved)
-    questions_of_items = [
-        _questions(evaluator, item, some, answered)
-        for item, some in zip(items, retrieved, strict=True)
-    ]
+    keys = []
+    queries: dict[Hashable, list[list[RatingQuery]]] = {}
+    for item, some in zip(items, retrieved, strict=True):
+        context = tuple(item.context)
+        good = tuple(good_references(item)) if evaluator.rater is not None else ()
+        key = context, good, tuple(each.row for each in some)
+        if key not in queries:
+            queries[key] = _rating_queries(context, good, some, answered)
+        keys.append(key)
     ratings = _ratings(
-        evaluator, dict.fromkeys(chain.from_iterable(chain.from_iterable(questions_of_items)))
+        evaluator, dict.fromkeys(chain.from_iterable(chain.from_iterable(queries.values())))
     )
+    means = {
+        key: [_mean([ratings[query] for query in some]) for some in of_key]
+        for key, of_key in queries.items()
+    }
     return [
-        [
-            each.reference(_mean([ratings[question] for question in questions]))
-            for each, questions in zip(some, of_item, strict=True)
-        ]
-        for some, of_item in zip(retrieved, questions_of_items, strict=True)
+        [each.reference(rating) for each, rating in zip(some, means[key], strict=True)]
+        for some, key in zip(retrieved, keys, strict=True)
     ]
 
 
 def rate_replies(evaluator: Evaluator, items: Sequence[Item]) -> list[float]:
     """Rate the responses of items against their own good references, by the rater."""
-    questions_of_items: list[list[Question]] = []
+    queries_of_items: list[list[RatingQuery]] = []
     for item in items:
         context = tuple(item.context)
-        questions_of_items.append(
+        queries_of_items.append(
             [(context, good, (), item.response) for good in good_references(item)]
         )
-    ratings = _ratings(evaluator, dict.fromkeys(chain.from_iterable(questions_of_items)))
-    return [
-        _mean([ratings[question] for question in questions]) for questions in questions_of_items
-    ]
+    ratings = _ratings(evaluator, dict.fromkeys(chain.from_iterable(queries_of_items)))
+    return [_mean([ratings[query] for query in queries]) for queries in queries_of_items]
 
 
-def _questions(
-    evaluator: Evaluator,
-    item: Item,
+def _rating_queries(
+    context: Turns,
+    good_replies: Sequence[str],
     retrieved: Sequence[RetrievedReference],
     answered: dict[int, Turns],
-) -> list[list[Question]]:
-    """Return for each retrieved reference the questions whose answers are averaged."""
-    context = tuple(item.context)
-    good_ones = good_references(item) if evaluator.rater is not None else []
-    if not good_ones:
+) -> list[list[RatingQuery]]:
+    """Return for each retrieved reference the queries whose ratings are averaged."""
+    if not good_replies:
         return [[(context, None, (), each.text)] for each in retrieved]
     # the parrot's reply answers no turn of the pool
     turns = [() if each.row is None else answered[each.row] for each in retrieved]
     return [
-        [(context, good, before, each.text) for good in good_ones]
+        [(context, good, before, each.text) for good in good_replies]
         for each, before in zip(retrieved, turns, strict=True)
     ]
 
@@ -114,19 +116,19 @@ def _answered_turns(
     return {row: (*before, utterance) for row, (before, utterance) in zip(rows, turns, strict=True)}
 
 
-def _ratings(evaluator: Evaluator, questions: Iterable[Question]) -> dict[Question, float]:
+def _ratings(evaluator: Evaluator, queries: Iterable[RatingQuery]) -> dict[RatingQuery, float]:
     """Rate with the rater where there is a good reply, with the unreferenced scorer elsewhere."""
-    compared: list[Question] = []
-    scored: list[Question] = []
-    for question in questions:
-        (scored if question[1] is None else compared).append(question)
-    answers: dict[Question, float] = {}
+    compared: list[RatingQuery] = []
+    scored: list[RatingQuery] = []
+    for query in queries:
+        (scored if query[1] is None else compared).append(query)
+    rated: dict[RatingQuery, float] = {}
     if compared and evaluator.rater is not None:
         contexts, good, turns, texts = zip(*compared, strict=True)
         ratings = evaluator.rate(contexts, [str(text) for text in good], turns, texts)
-        answers |= zip(compared, ratings.tolist(), strict=True)
+        rated |= zip(compared, ratings.tolist(), strict=True)
     if scored:
         contexts, _, _, texts = zip(*scored, strict=True)
         scores = 2 * evaluator.score(contexts, texts) - 1
-        answers |= zip(scored, scores.tolist(), strict=True)
-    return answers
+        rated |= zip(scored, scores.tolist(), strict=True)
+    return rated

@@ -72,6 +72,12 @@ def make_manifest(
             f"there is no rater ({reason}): retrieved references are weighted by the unreferenced"
             " scorer"
         )
+    if results[SCORER].get("best_step") == 0:
+        notes.append(
+            f"the unreferenced scorer did not improve on held-out dialogues in"
+            f" {results[SCORER]['steps']:,} training steps: its scores are those of an untrained"
+            " network; use more pairs"
+        )
     retrieval = settings.retrieval
     return Manifest(
         language=settings.language,

@@ -39,6 +39,7 @@ from rejoinder.retrieve.index_folder import build_index, read_manifest
 from rejoinder.retrieve.retriever import Retriever, make_retriever
 from rejoinder.spec import Spec, parse
 from rejoinder.text.languages import language as known_language
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from rejoinder.learn.inputs.input_encoder import InputEncoder
@@ -172,7 +173,9 @@ def check_job(job: FitJob) -> None:
 
         make_reader(job.format, job.learn_from)
     elif job.learn_from is not None:
-        raise UsageError("--learn-from is for logs with roles; pairs (.parquet) have none")
+        raise UsageError(
+            f"{option('learn_from')} is for logs with roles; pairs (.parquet) have none"
+        )
     rater, scorer = settings.rater, settings.unreferenced
     for name, network, kinds in (
         (f"{RATER}.negatives", rater, rater.settings.negatives),
@@ -254,7 +257,7 @@ def check_language(job: FitJob, pairs: Path) -> None:
         if other_language is not None:
             raise DataError(
                 f"{other_language.describe(f'the encoder {model}')};"
-                " choose the --language of the logs, or another model",
+                f" choose the language of the logs ({option('language')}), or another model",
                 path=", ".join(job.inputs),
             )
 
@@ -313,22 +316,9 @@ def rater_stage(job: FitJob, pairs: Stage, vectors: Stage | None, data: Training
     from rejoinder.learn.rater import fit_rater, missing_rater_data
 
     network = job.settings.rater
-
-    def make(folder: Path) -> None:
-        reason = missing_rater_data(data)
-        if reason is not None:  # decided before anything is encoded for it
-            _save_network(folder, RATER, None, reason)
-            return
-        inputs = make_network_input(job, RATER, network, pairs, vectors, data)
-        with job.progress.training(RATER) as on_progress:
-            _save_network(
-                folder,
-                RATER,
-                *fit_rater(data, inputs, network.settings, folder / CHECKPOINTS, on_progress),
-            )
-
-    depends = network_depends(network, pairs, vectors)
-    return run_stage(job.work, RATER, depends, make, all_processes=True)
+    return _network_stage(
+        job, RATER, network, pairs, vectors, data, missing=missing_rater_data, train=fit_rater
+    )
 
 
 def scorer_stage(job: FitJob, pairs: Stage, vectors: Stage | None, data: TrainingData) -> Stage:
@@ -336,19 +326,36 @@ def scorer_stage(job: FitJob, pairs: Stage, vectors: Stage | None, data: Trainin
     from rejoinder.learn.scorer import check_scorer_data, fit_scorer
 
     network = job.settings.unreferenced
+    return _network_stage(
+        job, SCORER, network, pairs, vectors, data, missing=check_scorer_data, train=fit_scorer
+    )
+
+
+def _network_stage(
+    job: FitJob,
+    name: str,
+    network: NetworkSettings[Any],
+    pairs: Stage,
+    vectors: Stage | None,
+    data: TrainingData,
+    *,
+    missing: Callable[[TrainingData], str | None],
+    train: Callable[..., tuple[Any, TrainingResult | str]],
+) -> Stage:
+    """Train a network with ``train``, unless ``missing`` returns a reason why there is none."""
 
     def make(folder: Path) -> None:
-        check_scorer_data(data)
-        inputs = make_network_input(job, SCORER, network, pairs, vectors, data)
-        with job.progress.training(SCORER) as on_progress:
-            _save_network(
-                folder,
-                SCORER,
-                *fit_scorer(data, inputs, network.settings, folder / CHECKPOINTS, on_progress),
-            )
+        reason = missing(data)
+        if reason is not None:  # decided before anything is encoded for it
+            _save_network(folder, name, None, reason)
+            return
+        inputs = make_network_input(job, name, network, pairs, vectors, data)
+        with job.progress.training(name) as on_progress:
+            trained = train(data, inputs, network.settings, folder / CHECKPOINTS, on_progress)
+            _save_network(folder, name, *trained)
 
     depends = network_depends(network, pairs, vectors)
-    return run_stage(job.work, SCORER, depends, make, all_processes=True)
+    return run_stage(job.work, name, depends, make, all_processes=True)
 
 
 def network_depends(

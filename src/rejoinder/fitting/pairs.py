@@ -26,6 +26,7 @@ from rejoinder.fitting.stages import write_json
 from rejoinder.progress import Progress
 from rejoinder.registry import READERS
 from rejoinder.text.languages import language as known_language
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -129,8 +130,9 @@ def collect_pairs(
         )
     if not has_both_sides(whole):
         raise DataError(
-            f"{counts['pairs']:,} pairs ({sum(leaks.values()):,} of them test material) are too"
-            " few: at least one dialogue for training and another one for validation are needed",
+            f"{counts['pairs']:,} pairs ({sum(leaks.values()):,} of them test material,"
+            f" {counts['repeated']:,} held-out pairs that repeat others) are too few: at least one"
+            " dialogue for training and another, different one for validation are needed",
             path=", ".join(inputs),
         )
     data = TrainingData.from_table(
@@ -170,13 +172,13 @@ def check_inputs(inputs: Sequence[str], exclude: Sequence[str], format: str | No
     logs = [path for path in inputs if not is_pairs(path)]
     if logs and format is None:
         problems.append(
-            f"{logs[0]}: not .parquet, so it is a log: give its --format, one of"
+            f"{logs[0]}: not .parquet, so it is a log: give its format ({option('format')}), one of"
             f" {', '.join(READERS.names())} (see 'rejoinder ls')"
         )
     if len({Path(path).name for path in inputs}) < len(inputs):
         problems.append("two inputs have the same name; give each once, and rename one if needed")
     if not logs and format is not None:
-        problems.append("--format is for logs; pairs (.parquet) need none")
+        problems.append(f"{option('format')} is for logs; pairs (.parquet) need none")
     if problems:
         raise UsageError(*problems)
 
@@ -232,7 +234,7 @@ def _pairs_from_logs(
         role = "user" if learned == "assistant" else "assistant"
         notes.append(
             f"{report.not_learned:,} pairs were left out because the {role} wrote the response;"
-            f" --learn-from {role} learns from those instead"
+            f" {option('learn_from', role)} learns from those instead"
         )
     foreign = report.removed.get("language", 0) + report.removed.get("script", 0)
     posts = report.posts + foreign
@@ -370,5 +372,5 @@ def _language_notes(table: pa.Table, language: str) -> list[str]:
     return [
         f"{share:.0%} of a sample of {len(texts):,} responses are not in"
         f" {known_language(language).name}: fit one evaluator per language, and choose it with"
-        " --language"
+        f" {option('language')}"
     ]

@@ -7,18 +7,20 @@ A preset is a commented TOML file (``presets/``, or a file of your own). Tables 
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass
-from importlib import resources
-from pathlib import Path
-from typing import Any, Generic, TypeVar, get_type_hints
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, TypeVar
 
-import msgspec
-
-from rejoinder.errors import DataError, UsageError
-from rejoinder.files.checked import read_toml
-from rejoinder.files.jsonl import explain
+from rejoinder.errors import UsageError
+from rejoinder.learn.preset_file import (
+    Table,
+    apply_override,
+    last_length,
+    make_settings,
+    merge,
+    read_preset_file,
+    read_shipped_preset,
+)
 from rejoinder.learn.settings import (
     RaterSettings,
     ScorerSettings,
@@ -27,17 +29,15 @@ from rejoinder.learn.settings import (
 )
 from rejoinder.spec import Spec, did_you_mean, parse
 from rejoinder.text.languages import language as known_language
+from rejoinder.wording import option
 
 PRESETS = ("tiny", "small", "medium", "paper")
 BASE, LANGUAGES = "base", "languages"
+PACKAGE = "rejoinder.fitting"
 INPUTS = ("gru", "vectors", "encoder")
-
-NONE = "none"
-"""Stands for None, which TOML does not have."""
 
 T = TypeVar("T")
 S = TypeVar("S", RaterSettings, ScorerSettings)
-Table = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,14 +162,14 @@ def uses_own_vectors(spec: Spec) -> bool:
 def read_settings(
     preset: str, language: str, *, seed: int = 0, overrides: Iterable[str] = ()
 ) -> FitSettings:
-    """Return the settings of a preset, by its name or TOML file, with overrides as in ``--set``;
-    everything that is wrong with them is reported at once."""
+    """Return the settings of a preset, by its name or TOML file, changed by ``overrides`` of the
+    form ``section.key=value``; everything that is wrong with them is reported at once."""
     code = known_language(language).code
     name, tables = _read_preset(preset, code)
     problems: list[str] = []
     for override in overrides:
         try:
-            _apply(tables, override)
+            apply_override(tables, override)
         except UsageError as error:
             problems += error.messages
     reader = _SettingsReader(tables, problems)
@@ -189,7 +189,8 @@ def read_settings(
     if settings.needs_vectors and settings.vectors is None:
         raise UsageError(
             f"{preset}: a retriever or an input uses word vectors, but there is no section"
-            " [vectors] that says how to train them; add --set vectors.method=glove (or word2vec,"
+            " [vectors] that says how to train them; add"
+            f" {option('overrides', {'vectors.method': 'glove'})} (or word2vec,"
             " fasttext), or name vectors, as in vectors(vectors=FILE)"
         )
     return settings
@@ -198,68 +199,25 @@ def read_settings(
 def _read_preset(name: str, language: str) -> tuple[str, Table]:
     """Return the name of a preset and its tables: those of its base, overlaid with its own, and
     with its own for the language."""
-    name, tables = _named_preset(name) if name in PRESETS else _preset_file(name)
+    name, tables = read_shipped_preset(PACKAGE, name) if name in PRESETS else _preset_file(name)
     base = tables.pop(BASE, None)
     overlay = tables.pop(LANGUAGES, {}).get(language, {})
     if base is not None:
         if base not in PRESETS:
             raise UsageError(f"{name}: base '{base}': {did_you_mean(str(base), PRESETS)}")
         _, merged = _read_preset(base, language)
-        _merge(merged, tables)
+        merge(merged, tables)
         tables = merged
-    _merge(tables, overlay)
+    merge(tables, overlay)
     return name, tables
 
 
-def _named_preset(name: str) -> tuple[str, Table]:
-    text = (resources.files("rejoinder.fitting") / "presets" / f"{name}.toml").read_text("utf-8")
-    return name, tomllib.loads(text)
-
-
 def _preset_file(name: str) -> tuple[str, Table]:
-    path = Path(name)
-    if path.suffix != ".toml":
-        raise UsageError(
-            f"unknown preset '{name}': {did_you_mean(name, PRESETS)} (or the name of a .toml file)"
-        )
-    try:
-        tables = read_toml(path, dict[str, Any])
-    except DataError as error:
-        raise UsageError(str(error)) from None
+    title, tables = read_preset_file(name, PRESETS)
     languages = tables.get(LANGUAGES, {})
     if not isinstance(languages, dict) or not all(isinstance(v, dict) for v in languages.values()):
         raise UsageError(f"{name}: [{LANGUAGES}.xx] must be tables of settings")
-    return path.stem, tables
-
-
-def _merge(tables: Table, overlay: Mapping[str, Any]) -> None:
-    """Merge tables into tables; an empty table removes a section."""
-    for key, value in overlay.items():
-        if isinstance(value, Mapping) and value and isinstance(tables.get(key, {}), dict):
-            _merge(tables.setdefault(key, {}), value)
-        elif value == {}:
-            tables.pop(key, None)
-        else:
-            tables[key] = value
-
-
-def _apply(tables: Table, override: str) -> None:
-    """Apply ``section.key=value``; a value that is not TOML is text."""
-    key, equals, value = override.partition("=")
-    *sections, last = key.strip().split(".")
-    if not equals or not sections or not all([*sections, last]):
-        raise UsageError(f"--set {override}: expected section.key=value")
-    try:
-        parsed = tomllib.loads(f"value = {value}")["value"]
-    except (ValueError, RecursionError):
-        parsed = value.strip()
-    table = tables
-    for section in sections:
-        table = table.setdefault(section, {})
-        if not isinstance(table, dict):
-            raise UsageError(f"--set {override}: {section} is not a section")
-    table.pop(last, None)  # the last of steps and epochs counts: see _last_length
-    table[last] = parsed
+    return title, tables
 
 
 @dataclass
@@ -292,7 +250,7 @@ class _SettingsReader:
         section = table.get("training", {})
         training = None
         if isinstance(section, dict):
-            section = {**_last_length(section), "seed": seed}
+            section = {**last_length(section), "seed": seed}
             training = self.convert(f"{name}.training", TrainingSettings, section)
         else:
             self.problems.append(f"[{name}] training is a value; expected [{name}.training]")
@@ -313,33 +271,3 @@ class _SettingsReader:
             advice = did_you_mean(spec.name, INPUTS)
             self.problems.append(f"[{name}] unknown input '{spec.name}': {advice}")
         return spec
-
-
-def _last_length(training: Table) -> Table:
-    """Keep only the last of ``steps`` and ``epochs``: an override replaces the preset's."""
-    lengths = [key for key in training if key in ("steps", "epochs")]
-    return {key: value for key, value in training.items() if key not in lengths[:-1]}
-
-
-def make_settings(cls: type[T], table: Mapping[str, Any]) -> T:
-    """Convert a table to a frozen dataclass; raise UsageError for unknown names and wrong types."""
-    names = [each.name for each in fields(cls)]  # type: ignore[arg-type]
-    problems = [f"'{key}': {did_you_mean(key, names)}" for key in table if key not in names]
-    hints = get_type_hints(cls)
-    values = {}
-    for name in names:
-        if name not in table:
-            continue
-        value = None if table[name] == NONE else table[name]
-        try:
-            converted = is_dataclass(value)
-            values[name] = value if converted else msgspec.convert(value, hints[name])
-        except msgspec.ValidationError as error:
-            problems.append(f"{name}: {explain(str(error))}")
-    if problems:
-        raise UsageError(*problems)
-    try:
-        return cls(**values)
-    except TypeError:
-        missing = [name for name in names if name not in values]
-        raise UsageError(f"a setting is missing, one of {', '.join(missing)}") from None

@@ -22,15 +22,7 @@ def is_dataset(value: Any) -> bool:
 def convert_item(where: str, convert: Callable[[T], Item], value: T) -> Item:
     """Convert a value to an item; errors begin with ``where``, such as ``row 3``."""
     try:
-        item = convert(value)
-        # raises UnicodeEncodeError for a lone surrogate; the hook is for numpy's numbers
-        msgspec.json.encode(item, enc_hook=lambda number: number.item())
-        return item
-    except UnicodeEncodeError:
-        raise DataError(
-            "a text has a lone surrogate (half of a character), which can't be written as UTF-8",
-            path=where,
-        ) from None
+        return convert(value)
     except msgspec.ValidationError as error:
         raise DataError(explain(str(error)), path=where) from None
     except OverflowError:

@@ -12,7 +12,6 @@ from typing import Any
 
 from rejoinder.errors import DataError, MissingExtra, UsageError
 from rejoinder.files.columns import (
-    DSTC10,
     ColumnError,
     ColumnMap,
     Columns,
@@ -31,11 +30,13 @@ KINDS = ("pandas", "polars", "pyarrow", DATASETS)
 BATCH_ROWS = 10_000
 """Rows of a dataset that are in memory at a time."""
 
-_ITEM_NAMES = ("id", "response", "context", "context_id", "system", "references", "ratings")
-
 
 def rows_of(
-    frame: Any, columns: Columns | None = None, on_note: OnNote | None = None
+    frame: Any,
+    columns: Columns | None = None,
+    on_note: OnNote | None = None,
+    *,
+    with_ratings: bool = True,
 ) -> tuple[Iterator[Item], str] | None:
     """Return the items of a frame, row by row, and its kind; None if it is no frame."""
     if is_dataset(frame):
@@ -49,12 +50,13 @@ def rows_of(
         mapped = _columns(
             whole.columns, columns, on_note, lambda name: _are_numbers(whole.head(100)[name])
         )
-        rows = whole.select(_read(mapped, whole.columns)).iter_rows(named=True)
+        rows = whole.select(mapped.names).iter_rows(named=True)
     except TypeError:
         return None
     except NarwhalsError as error:  # such as two columns of one name
         raise DataError(f"the frame can't be read: {error}") from None
-    return _items(rows, mapped, on_note), str(whole.implementation.value)
+    items = _items(rows, mapped, on_note, with_ratings=with_ratings)
+    return items, str(whole.implementation.value)
 
 
 def _dataset_items(dataset: Any, columns: Columns | None, on_note: OnNote | None) -> Iterator[Item]:
@@ -67,7 +69,7 @@ def _dataset_items(dataset: Any, columns: Columns | None, on_note: OnNote | None
     mapped = _columns(
         dataset.column_names, columns, on_note, lambda name: _are_numbers(dataset[:100][name])
     )
-    plain = dataset.select_columns(_read(mapped, dataset.column_names))
+    plain = dataset.select_columns(mapped.names)
 
     def rows() -> Iterator[Mapping[str, Any]]:
         for batch in plain.with_format("arrow").iter(batch_size=BATCH_ROWS):
@@ -97,37 +99,27 @@ def _are_numbers(cells: Iterable[Any]) -> bool:
 
 def _columns(
     names: Any, columns: Columns | None, on_note: OnNote | None, is_numeric: IsNumeric
-) -> ColumnMap | None:
-    """Map the columns of a frame; None for a frame in the field names of DSTC10."""
-    names = [str(name) for name in names]
-    if not columns and "id" not in names and {"dialogue_id", "response"} <= set(names):
-        return None
+) -> ColumnMap:
+    """Map the columns of a frame."""
     try:
-        mapped = map_columns(names, columns, is_numeric=is_numeric)
+        mapped = map_columns(map(str, names), columns, is_numeric=is_numeric)
     except ColumnError as error:
         raise DataError(f"the frame: {error}") from None
-    if mapped.note and on_note is not None:
-        on_note(f"the frame: {mapped.note}")
+    if on_note is not None and (note := mapped.note()):
+        on_note(f"the frame: {note}")
     return mapped
 
 
-def _read(columns: ColumnMap | None, names: Sequence[Any]) -> list[str]:
-    if columns is not None:
-        return columns.names
-    return [name for name in map(str, names) if name in _ITEM_NAMES or name in DSTC10]
-
-
 def _items(
-    rows: Iterator[Mapping[str, Any]], columns: ColumnMap | None, on_note: OnNote | None
+    rows: Iterator[Mapping[str, Any]],
+    columns: ColumnMap,
+    on_note: OnNote | None,
+    *,
+    with_ratings: bool = True,
 ) -> Iterator[Item]:
     plain = ({name: _value(name, value) for name, value in row.items()} for row in rows)
-    numbered = enumerate(plain)
-    records: Iterator[tuple[int, dict[str, Any]]]
-    if columns is None:
-        records = ((n, {k: v for k, v in row.items() if v is not None}) for n, row in numbered)
-    else:
-        records = item_records(numbered, columns, _wrong)
     number, reader = -1, ItemReader(of_table=True)
+    records = item_records(enumerate(plain), columns, _wrong, with_ratings=with_ratings)
     for number, record in records:
         yield convert_item(f"row {number}", reader.item, record)
     if number < 0:
@@ -195,6 +187,11 @@ def make_frame(columns: Mapping[str, Sequence[Any]], kind: str | None) -> Any:
     try:
         if kind == DATASETS:
             return import_module(DATASETS).Dataset.from_dict(dict(columns))
+        if kind == "polars" and (rows := list(zip(*columns.values(), strict=True))):
+            # by column, polars takes the types inside lists from the first of them, and drops what
+            # only later ones have
+            records = [dict(zip(columns, row, strict=True)) for row in rows]
+            return import_module(kind).from_dicts(records, infer_schema_length=None, strict=False)
         backend: Any = kind
         return nw.from_dict(dict(columns), backend=backend).to_native()
     except ValueError:

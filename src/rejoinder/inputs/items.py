@@ -15,6 +15,7 @@ from rejoinder.files.columns import Columns, lookalikes, missing_fields, rename_
 from rejoinder.files.item_file import OnNote, read_items, repetition_note
 from rejoinder.inputs.convert import convert_item, is_dataset
 from rejoinder.items import Item, ItemReader, checked
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -25,12 +26,17 @@ if TYPE_CHECKING:
 
 
 def as_items(
-    items: ItemsLike, columns: Columns | None = None, on_note: OnNote | None = None
+    items: ItemsLike,
+    columns: Columns | None = None,
+    on_note: OnNote | None = None,
+    *,
+    with_ratings: bool = True,
 ) -> tuple[Iterator[Item], str | None]:
     """Return the items, and the kind of the frame that they came in, if any.
 
     ``columns`` maps fields to the columns (or keys) that hold them, as in
-    ``{"response": "bot_answer"}``; ``on_note`` receives what was guessed or ignored.
+    ``{"response": "bot_answer"}``; ``on_note`` receives what was guessed or ignored. Not
+    ``with_ratings``, those of the rows of a frame are not read.
     """
     if isinstance(items, (str, os.PathLike)):
         return read_items(os.fspath(items), columns, on_note), None
@@ -41,7 +47,7 @@ def as_items(
         return _converted(items, columns, on_note), kind if isinstance(kind, str) else None
     from rejoinder.inputs.frames import rows_of
 
-    if (of_frame := rows_of(items, columns, on_note)) is not None:
+    if (of_frame := rows_of(items, columns, on_note, with_ratings=with_ratings)) is not None:
         rows, kind = of_frame
         return _unique(rows), kind
     if not isinstance(items, Iterable):
@@ -77,7 +83,7 @@ def _converted(
                     noted.add(name)
                     on_note(
                         f"the key '{name}' is not read; if it holds the {field},"
-                        f" pass columns={{'{field}': '{name}'}}"
+                        f" add {option('columns', {field: name})}"
                     )
         return convert_item(f"item {number}", reader.item, record)
 

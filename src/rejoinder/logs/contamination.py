@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from rejoinder.files.item_file import read_items
+from rejoinder.errors import DataError
+from rejoinder.files.item_file import ItemFile, read_items
 from rejoinder.kernels.shingles import gram_sets, nearest
 from rejoinder.logs.pairs_file import read_pairs_batches
 from rejoinder.text.tokenizers.tokenizer import Codes, Ints, starts_of
@@ -84,9 +85,17 @@ def last_turns(path: str) -> Iterator[str]:
         for batch in read_pairs_batches(path, ["utterance"]):
             yield from batch.column(0).to_pylist()
         return
-    for item in read_items(path):
+    with_context = False
+    for item in read_items(ItemFile(path, with_ratings=False)):
         if item.context:
+            with_context = True
             yield item.context[-1]
+    if not with_context:
+        raise DataError(
+            "no item has a context, so no pair could be left out as test material; expected the"
+            " turns before each reply in 'context'",
+            path=path,
+        )
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from rejoinder.logs.split import Split
 from rejoinder.logs.threads import Threads
 from rejoinder.progress import Progress
 from rejoinder.version import __version__
+from rejoinder.wording import option
 
 NAMED = pa.schema([PAIRS.field(name) for name in PAIRS.names if name not in ("responses", "split")])
 MARKED = NAMED.append(pa.field("leak", pa.string()))
@@ -221,7 +222,8 @@ def _check_roles(engine: Engine, output: Path) -> None:
     if other:
         raise DataError(
             f"all {other:,} replies are by a role that is not learnt from; by default only turns"
-            " of people (user) are learnt; --learn-from assistant learns the assistant's replies",
+            " of people (user) are learnt;"
+            f" {option('learn_from', 'assistant')} learns the assistant's replies",
             path=engine.scalar("SELECT MIN(path) FROM chunks"),
         )
 
@@ -264,15 +266,15 @@ def _write_rejects(engine: Engine, output: Path, settings: Settings) -> None:
         path.unlink(missing_ok=True)
     if engine.scalar("SELECT COUNT(*) FROM cleaned WHERE reject IS NULL"):
         return
+    right = f"is {option('format')} right?"
     if not rejected.num_rows:
         source = engine.scalar("SELECT MIN(path) FROM chunks")
         count = engine.scalar("SELECT COUNT(*) FROM cleaned")
         deleted = f" ({count:,} are deleted)" if count else ""
-        raise DataError(f"there is no post in it{deleted}; is --format right?", path=source)
+        raise DataError(f"there is no post in it{deleted}; {right}", path=source)
     first = rejected.slice(0, 1).to_pylist()[0]
-    right = "is --format right?"
     if settings.reader.name != "chat" and re.match(r'\s*\{.*"messages"\s*:\s*\[', first["text"]):
-        right = "the records look like --format chat."
+        right = f"the records look like {option('format', 'chat')}."
     raise DataError(
         f"{first['reject']}; none of the {rejected.num_rows:,} records can be read:"
         f" {right} All reasons are in {path}",

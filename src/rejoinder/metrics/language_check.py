@@ -13,11 +13,7 @@ from rejoinder.errors import DataError
 from rejoinder.items import Item
 from rejoinder.metrics.metric import Metric
 from rejoinder.text.identify import OtherLanguage, find_other_language
-
-ADVICE = (
-    "use an encoder or evaluator of that language, or metrics over words or characters;"
-    " --any-language (any_language=True) scores them all the same"
-)
+from rejoinder.wording import option
 
 FULL_CHECK = 2000
 """Number of texts that are all examined; of later batches only a sample is."""
@@ -62,7 +58,10 @@ class LanguageCheck:
 
     def _report(self, who: str, problem: str) -> None:
         if not self.any_language:
-            raise DataError(f"{problem}; {ADVICE}")
+            raise DataError(
+                f"{problem}; use an encoder or evaluator of that language, or metrics over words"
+                f" or characters; {option('any_language', True)} scores them all the same"
+            )
         self._noted.add(who)
         if self.on_note is not None:
             self.on_note(f"{problem}: these scores mean little")

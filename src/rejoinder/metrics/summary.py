@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from rejoinder.items import Item
+from rejoinder.items import UNNAMED, Item
 from rejoinder.metrics.batch import Floats, Ints
 from rejoinder.metrics.evaluate import BatchScores
 from rejoinder.metrics.metric import ItemMetric
@@ -22,7 +22,8 @@ from rejoinder.metrics.metric import ItemMetric
 SEED = 12345
 RESAMPLES = 1000
 CONFIDENCE = 0.95
-BLANK_REPLIES_COUNT = "; blank replies are not left out, but scored like others"
+MAX_NAMED = 5
+"""Systems that a note names."""
 BLOCK = 2048
 """Number of resamples that are drawn at a time."""
 MAX_RESAMPLED = 2**25
@@ -54,6 +55,19 @@ class Summary:
     """The mean of the item scores."""
     blank: int = 0
     """Number of blank replies of the system, scored or not."""
+
+
+def blank_reply_notes(blank_replies: Mapping[str, int]) -> list[str]:
+    """Return how many replies of which systems have no text, if there are any."""
+    if not (count := sum(blank_replies.values())):
+        return []
+    named = [f"{name} {n:,}" for name, n in blank_replies.items() if n and name != UNNAMED]
+    of = f" ({', '.join(named[:MAX_NAMED])}{', …' if len(named) > MAX_NAMED else ''})"
+    are = "reply is" if count == 1 else "replies are"
+    return [
+        f"{count:,} {are} blank{of if named else ''}; blank replies are not left out, but scored"
+        " like others"
+    ]
 
 
 @dataclass
@@ -160,10 +174,7 @@ class Summarizer:
                 f"{count:,} of {len({system for _, system in self._tallies}):,} systems have no"
                 " confidence intervals: resamples of so many systems do not fit into memory"
             )
-        if blank := sum(self.blank_replies.values()):
-            are = "reply is" if blank == 1 else "replies are"
-            notes.append(f"{blank:,} {are} blank{BLANK_REPLIES_COUNT}")
-        return notes
+        return notes + blank_reply_notes(self.blank_replies)
 
     def _summary(self, metric: ItemMetric, system: str, tally: _Tally) -> Summary:
         blank = self.blank_replies[system]

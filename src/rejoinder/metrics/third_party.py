@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rejoinder.errors import RejoinderError, UsageError
+from rejoinder.errors import RejoinderError, Terminated, UsageError
 from rejoinder.metrics.batch import Floats
 
 if TYPE_CHECKING:
     from rejoinder.metrics.metric import Metric
 
-_PASSED = (RejoinderError, MemoryError, ModuleNotFoundError)
-"""Errors with a message of their own on the command line."""
+_PASSED = (RejoinderError, MemoryError, ModuleNotFoundError, Terminated)
+"""Errors with a message, or an exit code, of their own on the command line."""
 
 
 def is_builtin(cls: type[Metric]) -> bool:
@@ -32,7 +32,7 @@ def third_party_errors(cls: type[Metric]) -> Iterator[None]:
     """Raise UsageError, with the name of the metric, for what a third-party metric raises."""
     try:
         yield
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if is_builtin(cls) or isinstance(error, _PASSED):
             raise
         text = f": {error}" if str(error) else ""

@@ -39,6 +39,7 @@ import msgspec
 from rejoinder.errors import DataError, MissingExtra, UsageError
 from rejoinder.files.checked import read_toml
 from rejoinder.spec import did_you_mean
+from rejoinder.wording import option
 
 Value = str | int | float | bool
 BUILT_IN = ("work", "recipe")
@@ -145,7 +146,8 @@ class _Builder:
         unknown = [name for name in changes if name not in declared]
         if unknown:
             raise UsageError(
-                *(f"--set {n}: {self.path} has no such variable: {did_you_mean(n, declared)}"
+                *(f"{option('variables', {n: changes[n]})}: {self.path} has no such variable:"
+                  f" {did_you_mean(n, declared)}"
                   for n in unknown)
             )  # fmt: skip
         values = {}
@@ -169,7 +171,7 @@ class _Builder:
         about = f" ({variable.about})" if variable.about else ""
         raise MissingExtra(
             f"{self.path}: {variable.environment}{about} is not set;"
-            f" set it, or add --set {name}=VALUE"
+            f" set it, or add {option('variables', {name: 'VALUE'})}"
         )
 
     def fill(self, value: Value, here: Mapping[str, str], where: str) -> str:

@@ -22,6 +22,6 @@ def collect(table: Table) -> list[dict[str, Any]]:
         try:
             meta_result: _MetaResult = read_json(path, _MetaResult)
         except DataError as error:
-            raise DataError(f"{error}; expected the output of 'rejoinder meta --json'") from None
+            raise DataError(f"{error}; expected the JSON of 'rejoinder meta'") from None
         collected += [{"row": label, **result} for result in meta_result.results]
     return collected

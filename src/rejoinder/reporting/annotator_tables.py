@@ -6,9 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from rejoinder.meta_evaluation.annotators import AnnotatorAgreement, UnreliableAnnotator
+from rejoinder.meta_evaluation.annotators import (
+    AnnotatorAgreement,
+    HumanAgreement,
+    UnreliableAnnotator,
+)
 from rejoinder.meta_evaluation.evaluation import MetricResult
-from rejoinder.reporting.tables import number, plain_table, wrapping
+from rejoinder.reporting.tables import interval, number, plain_table, wrapping
+from rejoinder.wording import option
 
 MAX_ROWS = 30
 """Annotators that are printed."""
@@ -40,22 +45,37 @@ def annotators_table(
         table.add_row(one.name, f"{one.answers:,}", number(one.kappa, 3), preferred, remark)
     if len(annotators) > MAX_ROWS:
         table.add_row(f"and {len(annotators) - MAX_ROWS:,} more", "", "", "", "")
+    if any(each.by == "kappa" for each in unreliable):
+        table.caption, table.caption_justify = _kappa_rule(), "left"
     return table
+
+
+def _kappa_rule() -> str:
+    """Return why an annotator with a low kappa may not be marked."""
+    return (
+        f"kappa: mean with all others. Below {option('min_kappa')}, the annotator with the lowest"
+        " kappa is unreliable; the kappas of the rest are then computed again without them, because"
+        " one unreliable annotator lowers everybody's. Of the last two both stay."
+    )
 
 
 def agreement_line(agreement: AnnotatorAgreement, answers: int, what: str = "answer") -> str:
     """Return the agreement of the annotators in one line."""
     counts = f"{answers:,} {what}s of {len(agreement.annotators):,} named annotators"
-    return ", ".join(
-        [counts, *agreement_facts(agreement.kappa, agreement.alpha, agreement.left_out)]
-    )
+    return ", ".join([counts, *agreement_facts(agreement)])
 
 
-def agreement_facts(kappa: float | None, alpha: float | None, left_out: str | None) -> list[str]:
-    """Return kappa and alpha as text, as far as defined, and the reason if not."""
-    facts = [] if kappa is None else [f"Cohen's kappa {number(kappa, 3)}"]
-    facts += [] if alpha is None else [f"Krippendorff's alpha {number(alpha, 3)}"]
-    return facts if left_out is None else [*facts, left_out]
+def agreement_facts(agreement: AnnotatorAgreement | HumanAgreement) -> list[str]:
+    """Return kappa and alpha with their intervals, as far as defined, and the reason if not."""
+    facts = []
+    for name, value, limits in (
+        ("Cohen's kappa", agreement.kappa, agreement.kappa_ci),
+        ("Krippendorff's alpha", agreement.alpha, agreement.alpha_ci),
+    ):
+        if value is not None:
+            fact = f"{name} {number(value, 3)}"
+            facts.append(fact if limits is None else f"{fact} {interval(*limits, 2)}")
+    return facts if agreement.left_out is None else [*facts, agreement.left_out]
 
 
 def before_after_table(before: Sequence[MetricResult], after: Sequence[MetricResult]) -> Table:

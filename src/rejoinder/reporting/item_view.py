@@ -136,8 +136,10 @@ def _ratings(item: Item) -> str:
 
 
 def references_table(view: View, *, plain: bool) -> Table:
-    """Return the references with source, similarity and weight."""
-    table = plain_table("source", "similarity", "weight", "reference", right=[1, 2])
+    """Return the references with source, similarity, weight and, if any has one, mean rating."""
+    rated = any(reference.ratings is not None for reference in view.item.references)
+    columns = ["source", "similarity", "weight", *(["rating"] if rated else []), "reference"]
+    table = plain_table(*columns, right=range(1, len(columns) - 1))
     table.columns[0].no_wrap = True
     for reference, matches in zip(view.item.references, view.references, strict=True):
         Table.add_row(
@@ -145,6 +147,7 @@ def references_table(view: View, *, plain: bool) -> Table:
             _printable(reference.source or "–")[:12],
             number(reference.score, 3),
             number(reference.weight, 2),
+            *([number(reference.rating(), 2)] if rated else []),
             marked(reference.text, matches.spans, plain=plain),
         )
     return table

@@ -57,9 +57,9 @@ def _correlations(rows: Sequence[tuple[str, Correlations, int]], title: str) -> 
 
 def annotator_facts(humans: HumanAgreement) -> str:
     """Return the agreement of the annotators in one line."""
-    facts = [f"{humans.annotators} annotators"]
+    facts = [f"{humans.annotators} annotator{'' if humans.annotators == 1 else 's'}"]
     facts += [] if humans.identified else ["anonymous"]
-    return ", ".join([*facts, *agreement_facts(humans.kappa, humans.alpha, humans.left_out)])
+    return ", ".join([*facts, *agreement_facts(humans)])
 
 
 def annotator_table(evaluation: MetaEvaluation) -> Table | None:

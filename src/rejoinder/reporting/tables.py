@@ -14,14 +14,16 @@ from rich.table import Table
 from rich.text import Text
 
 from rejoinder.meta_evaluation import correlate
-from rejoinder.meta_evaluation.ranking import PEOPLE, Ranking
+from rejoinder.meta_evaluation.ranking import PEOPLE, Ranking, reversed_pairs
 from rejoinder.metrics.evaluate import SystemScore
 from rejoinder.metrics.metric import Metric
 from rejoinder.metrics.summary import Estimate, Summary
+from rejoinder.wording import choose
 
 MAX_PAIRS, MAX_SYSTEMS = 30, 100
 """Pairs and systems that are printed."""
-
+MAX_REVERSED = 3
+"""Notes about pairs that the ranking orders the other way round."""
 
 NARROW, MAX_LINES = 24, 2
 """In columns narrower than NARROW a label is wrapped to at most MAX_LINES."""
@@ -164,10 +166,10 @@ def _score_table(first: str, rows: Sequence[tuple[str, Summary]], title: str | N
     return table
 
 
-def judged_table(labels: Mapping[Metric, str], judged: Sequence[SystemScore]) -> Table:
+def set_scores_table(labels: Mapping[Metric, str], scores: Sequence[SystemScore]) -> Table:
     """Return the values of set metrics for each system."""
     table = plain_table("metric", "system", "value", "contexts", "unscored", right=[2, 3, 4])
-    for row in judged:
+    for row in scores:
         without = sum(isinstance(value, str) for value in row.contexts.values())
         table.add_row(
             wrapping(labels[row.metric]),
@@ -190,11 +192,16 @@ def ranking_table(label: str, ranking: Ranking) -> Table:
         " answered",
     )
     if (more := len(ranking.systems) - MAX_SYSTEMS) > 0:
-        table.caption, table.caption_justify = f"… {more:,} more systems: --json", "left"
+        table.caption, table.caption_justify = f"… {more:,} more systems: {_all()}", "left"
     for row in ranking.systems[:MAX_SYSTEMS]:
         group = [row.group] if groups else []
         table.add_row(*group, row.system, number(row.value), interval(row.low, row.high))
     return table
+
+
+def _all() -> str:
+    """Return where the reader finds all rows of a table that was cut."""
+    return choose(command_line="--json", python="to_dict()")
 
 
 def _value_name(label: str, ranking: Ranking) -> str:
@@ -211,39 +218,55 @@ def ranking_notes(ranking: Ranking) -> list[str]:
             f"With {len(ranking.systems):,} systems only neighbours in the ranking were tested, so"
             " there are no groups."
         )
-    if ranking.min_resamples is not None:
-        notes.append(
-            f"With {len(ranking.pairs):,} tests no difference can be significant unless there are"
-            f" at least {ranking.min_resamples:,} resamples (--resamples)."
-        )
     if ranking.left_out:
         which = "1 context is" if ranking.left_out == 1 else f"{ranking.left_out:,} contexts are"
-        notes.append(f"{which} left out, because not every system has a score there.")
+        own = has_own_contexts(ranking)
+        of = " of the values" if own else ""
+        notes.append(f"{which} left out{of}, because not every system has a score there.")
+        if own:
+            counts = [pair.contexts for pair in ranking.pairs]
+            notes.append(
+                "Each pair is tested on all contexts in which the two have scores"
+                f" ({min(counts):,} to {max(counts):,})."
+            )
+    for pair in reversed_pairs(ranking)[:MAX_REVERSED]:
+        notes.append(
+            f"{pair.better} is better than {pair.worse} in the {pair.contexts:,} contexts that both"
+            f" answered, although it ranks lower in the {ranking.contexts:,} that all answered."
+        )
     if ranking.unranked:
         which = "1 system" if len(ranking.unranked) == 1 else f"{len(ranking.unranked):,} systems"
         notes.append(f"{which} could not be ranked, because no reply has a score.")
     return notes
 
 
+def has_own_contexts(ranking: Ranking) -> bool:
+    """Return whether some pair was tested on more contexts than all systems share."""
+    return any(pair.contexts != ranking.contexts for pair in ranking.pairs)
+
+
 def pairs_table(ranking: Ranking) -> Table:
     """Return the tests of pairs of systems; the adjusted p decides the groups."""
     tested = "neighbours" if ranking.neighbours_only else "pairs"
+    contexts = ["contexts"] if has_own_contexts(ranking) else []
     table = plain_table(
         "better",
         "than",
+        *contexts,
         "by [95 % CI]",
         "p boot",
         "p rand",
         "p Holm",
-        right=[2, 3, 4, 5],
+        right=range(2, 6 + len(contexts)),
         title=f"Tests of {tested}: p by bootstrap, by randomisation, and adjusted (Holm)",
     )
     if (more := len(ranking.pairs) - MAX_PAIRS) > 0:
-        table.caption, table.caption_justify = f"… {more:,} more pairs: --json", "left"
+        table.caption, table.caption_justify = f"… {more:,} more pairs: {_all()}", "left"
     for pair in ranking.pairs[:MAX_PAIRS]:
         table.add_row(
             pair.better,
             pair.worse,
+            *([f"{pair.contexts:,}"] if contexts else []),
             f"{number(pair.difference, 3)} {interval(pair.low, pair.high, 3)}",
             p_value(pair.p_bootstrap),
             p_value(pair.p_randomisation),

@@ -43,6 +43,7 @@ from rejoinder.retrieve.retrieved_references import (
     with_references,
 )
 from rejoinder.retrieve.retriever import Hits, Mask, Queries, Retriever, make_retriever
+from rejoinder.wording import option
 
 DEFAULT_RETRIEVER = "vectors"
 BATCH_ITEMS = 1000
@@ -178,12 +179,14 @@ def _choose_retriever(
     if pool is None:
         return requested or make_retriever(DEFAULT_RETRIEVER)
     if split is not None:
-        raise UsageError(f"{pool.path} is an index, made of one split or of all: leave out --split")
+        raise UsageError(
+            f"{pool.path} is an index, made of one split or of all: leave out {option('split')}"
+        )
     assert pool.retriever is not None
     if requested not in (None, pool.retriever):
         raise UsageError(
             f"{pool.path} is an index for {pool.retriever}, not for {requested};"
-            " leave out --by, or name the pairs instead"
+            f" leave out {option('by')}, or name the pairs instead"
         )
     return pool.retriever
 

@@ -8,6 +8,7 @@ under a hidden name, where an interrupted run resumes, and is renamed at the end
 from __future__ import annotations
 
 import contextlib
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from rejoinder.retrieve.language_check import OnWarning, check_pool_language
 from rejoinder.retrieve.pool import PAIRS, RESPONSE_IDS, Pool, index_name, open_pairs_pool
 from rejoinder.retrieve.retriever import Retriever
 from rejoinder.version import __version__
+from rejoinder.wording import choose
 
 KIND = "rejoinder-index"
 FORMAT = 1
@@ -224,9 +226,11 @@ def _check_files(folder: Path, manifest: Manifest) -> None:
 
 
 def _outdated(folder: Path, reason: str, manifest: Manifest | None = None) -> DataError:
-    command = f"rejoinder index PAIRS --by SPEC -o {folder}"
-    if manifest is not None:
-        command = f"rejoinder index {manifest.pairs} --by '{manifest.retriever}' -o {folder}"
+    pairs, by = ("PAIRS", "SPEC") if manifest is None else (manifest.pairs, str(manifest.retriever))
+    command = choose(
+        command_line=shlex.join(["rejoinder", "index", pairs, "--by", by, "-o", str(folder)]),
+        python=f"rejoinder.index({pairs!r}, by={by!r}, output={str(folder)!r})",
+    )
     return DataError(
         f"the index can't be used: {reason}; make it anew: {command}", path=str(folder)
     )

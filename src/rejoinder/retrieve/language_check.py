@@ -13,6 +13,7 @@ import numpy as np
 
 from rejoinder.errors import DataError
 from rejoinder.text.identify import MAX_EXAMINED, find_other_language
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from rejoinder.retrieve.pool import Pool
@@ -38,7 +39,9 @@ def check_language(
     message = other.describe(f"the encoder of '{retriever}'")
     if not any_language:
         raise DataError(
-            f"{message}; use an encoder for this language, or bm25, or --any-language", path=path
+            f"{message}; use an encoder for this language, or bm25, or"
+            f" {option('any_language', True)}",
+            path=path,
         )
     if on_warning:
         on_warning(f"{path}: {message}; its similarities mean little")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Protocol
 
 import msgspec
@@ -125,26 +126,32 @@ class ReferenceSelector:
         rows = self._hits.rows[np.asarray(query_numbers, np.int64)]
         rows = np.unique(rows[rows >= 0])
         texts = dict(zip(rows.tolist(), self._pool.responses(rows), strict=True))
+        # systems that are compared share contexts and references
+        select = lru_cache(maxsize=None)(partial(self._select_for, texts))
         return [
-            self._select_for(item, number, texts)
+            list(
+                select(
+                    number,
+                    frozenset(reference.text for reference in item.references),
+                    item.context[-1] if item.context else "",
+                )
+            )
             for item, number in zip(items, query_numbers, strict=True)
         ]
 
     def _select_for(
-        self, item: Item, number: int, texts: dict[int, str]
+        self, texts: dict[int, str], number: int, references: frozenset[str], utterance: str
     ) -> list[RetrievedReference]:
-        present = {reference.text for reference in item.references}
         new: list[RetrievedReference] = []
         pairs = zip(self._hits.rows[number].tolist(), self._hits.scores[number], strict=True)
         for row, score in pairs:
             if row < 0 or len(new) == self._settings.k:
                 break
-            if texts[row] not in present:
+            if texts[row] not in references:
                 new.append(RetrievedReference(texts[row], row, round(float(score), DIGITS)))
         if not new:
             return []
-        present |= {reference.text for reference in new}
-        utterance = item.context[-1] if item.context else ""
+        present = references | {reference.text for reference in new}
         if self._settings.parrot and utterance and utterance not in present:
             new.append(RetrievedReference(utterance, None))
         return new

@@ -175,6 +175,12 @@ _ALL = (
         _HRED,
         6_740,
     ),
+    _multiref(
+        "human",
+        "a collected reference as a person's reply to the same turns, not rated",
+        _HRED[2:],
+        6_740,
+    ),
     _grade("convai2", systems=4),
     _grade("empathetic", systems=2),
     _plusplus("dev", "afbdee92c9ab372f599c605609676fceba517f83286d58555f0404f4364b5bfa", 1_028),

@@ -7,6 +7,9 @@ separated by tabs inside a quoted field; the last one is the original reply.
 with parallel lines. The original reply is in two of them, which is checked for every line. One of
 the 33,700 references (364_0) is empty and left out. Context turns are in mixed case, replies and
 references in lower case.
+
+``human``: the last collected reference of each of these turns as the reply of a person, judged by
+the original reply and the other collected ones, as the paper's table 6 has people beside systems.
 """
 
 from __future__ import annotations
@@ -116,6 +119,20 @@ def hred(outputs: Path, originals: Path, dialogues: Path) -> Iterator[Row]:
                 context_id=slot.context_id,
             )
             yield Row(item, [original], [text for text in slot.references if text])
+
+
+def human(dialogues: Path) -> Iterator[Row]:
+    """Yield the last collected reference of each turn as a reply, with the others as references."""
+    for slot in _slots(dialogues):
+        original, *collected = [text for text in slot.references if text]
+        item = Item(
+            id=f"{slot.context_id}:human",
+            response=collected[-1],
+            context=slot.context,
+            system="human",
+            context_id=slot.context_id,
+        )
+        yield Row(item, [original], [original, *collected[:-1]])
 
 
 def _slots(dialogues: Path) -> Iterator[_Slot]:

@@ -44,6 +44,8 @@ MAX_EXAMINED = 2000
 """Texts of a sample that are examined, at equal distances."""
 MAX_CHARACTERS = 10_000
 """Characters of a text that are examined."""
+MAIN_PERCENT = 60
+"""Percent of the text that CLD2 must assign to a language before it is the main language."""
 MIN_HAN = 8
 """Han letters without any kana from which on a text is Chinese, not Japanese."""
 MIN_LATIN = 8
@@ -94,6 +96,8 @@ _SINGLE = {
 }
 """Scripts of one frequent language."""
 HAN, KANA = "Han", "Katakana"
+_SCRIPT_LANGUAGES = ("en", "ja", "zh", "ko", "ru", "ar", "el", "he", "th", "hi")
+"""One language for each script that is frequent."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +183,32 @@ def find_other_language(
         example=_shortened(sample[numbers[0]]),
         expected=tuple(language(code).name for code in sorted(own)),
     )
+
+
+def main_language(texts: Sequence[str]) -> str | None:
+    """Return the language that most of the texts are in, or None if it is not clear.
+
+    Without ``pycld2`` it is a language of their script, English for Latin letters, which still
+    tells texts in another script apart.
+
+    >>> main_language(["今日は暑いですね。", "映画が好きです。", "OK"])
+    'ja'
+    """
+    step = -(-len(texts) // MAX_EXAMINED) or 1
+    sample = [text[:MAX_CHARACTERS] for text in texts[::step] if any(map(str.isalpha, text))]
+    if not sample:
+        return None
+    if not classifier_is_available():
+        fitting = (c for c in _SCRIPT_LANGUAGES if find_other_language(sample, [c]) is None)
+        return next(fitting, None)
+    cld2 = classifier()
+    try:
+        reliable, size, guesses = cld2.detect("\n".join(sample), bestEffort=True)
+    except cld2.error:
+        return None
+    name, percent = language_code(guesses[0][1]), guesses[0][2]
+    clear = reliable and size >= MIN_BYTES_TOGETHER and percent >= MAIN_PERCENT and name in POSTED
+    return name if clear else None
 
 
 def in_other_language(texts: Iterable[str], expected: str) -> list[bool]:

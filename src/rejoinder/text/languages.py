@@ -24,6 +24,11 @@ class Language:
     stemmer: str
     """Name of an algorithm of snowballstemmer, or ``none``."""
 
+    @property
+    def has_spaces(self) -> bool:
+        """Whether words are separated by spaces."""
+        return self.tokenizer in ("13a", "intl")
+
 
 def language(code: str) -> Language:
     """Return the defaults for a language tag; region and script are ignored.

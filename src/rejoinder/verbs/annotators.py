@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from rejoinder.errors import UsageError
 from rejoinder.meta_evaluation.annotators import DISTRACTOR
 from rejoinder.spec import did_you_mean
+from rejoinder.wording import option
 
 NO_DISTRACTOR = "none"
 
@@ -15,9 +16,9 @@ def limit_problems(min_kappa: float, max_distractor: float) -> list[str]:
     """Return a message for each limit that is out of range."""
     problems = []
     if not 0 <= max_distractor <= 1:
-        problems.append(f"--max-distractor must be from 0 to 1, got {max_distractor:g}")
+        problems.append(f"{option('max_distractor')} must be from 0 to 1, got {max_distractor:g}")
     if not -1 <= min_kappa <= 1:
-        problems.append(f"--min-kappa must be from -1 to 1, got {min_kappa:g}")
+        problems.append(f"{option('min_kappa')} must be from -1 to 1, got {min_kappa:g}")
     return problems
 
 
@@ -26,13 +27,15 @@ def check_distractor(name: str, systems: Iterable[str]) -> None:
     names = sorted(set(systems))
     if name not in (DISTRACTOR, NO_DISTRACTOR, *names):
         raise UsageError(
-            f"--distractor {name}: no reply is of this system: {did_you_mean(name, names)}"
+            f"{option('distractor', name)}: no reply is of this system: {did_you_mean(name, names)}"
         )
 
 
 def check_annotators(names: Sequence[str], annotators: Sequence[str]) -> None:
     """Refuse to drop annotators who gave no judgement."""
     if names and not annotators:
-        raise UsageError(f"--drop-annotator {names[0]}: the data name no annotators")
+        raise UsageError(f"{option('drop_annotators', names[0])}: the data name no annotators")
     if unknown := [name for name in names if name not in annotators]:
-        raise UsageError(*(f"--drop-annotator {n}: {did_you_mean(n, annotators)}" for n in unknown))
+        raise UsageError(
+            *(f"{option('drop_annotators', n)}: {did_you_mean(n, annotators)}" for n in unknown)
+        )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
 
 from rejoinder.errors import UsageError
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     EvaluatorLike: TypeAlias = str | os.PathLike[str] | Evaluator
 
 RESAMPLES = 1000
+RANKING_RESAMPLES = 10_000
+"""Resamples of ``compare``; see :mod:`rejoinder.meta_evaluation.ranking`."""
 MAX_RESAMPLES = 1_000_000
 SEED = 12345
 MAX_SEED = 2**63 - 1
@@ -38,6 +42,17 @@ def as_paths(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -
     """Return one path, or several, as a list of texts."""
     several = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     return [os.fspath(path) for path in several]
+
+
+def as_overrides(overrides: Mapping[str, Any] | Sequence[str] | None) -> list[str]:
+    """Return changes of a preset's settings in the form ``section.key=value``."""
+    if not isinstance(overrides, Mapping):
+        return list(overrides or [])
+    texts = {
+        key: value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        for key, value in overrides.items()
+    }
+    return [f"{key}={text}" for key, text in texts.items()]
 
 
 def as_metrics(metrics: Metrics) -> list[Any]:

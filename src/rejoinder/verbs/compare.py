@@ -20,8 +20,9 @@ from rejoinder.meta_evaluation.ranking import (
 )
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.metric_set import make_metrics
+from rejoinder.metrics.summary import blank_reply_notes
 from rejoinder.verbs.arguments import (
-    RESAMPLES,
+    RANKING_RESAMPLES,
     SEED,
     as_metrics,
     check_number,
@@ -29,12 +30,14 @@ from rejoinder.verbs.arguments import (
     evaluator_folder,
 )
 from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import FrameColumns, Svg, TableResult, records_to_columns, to_plain
 from rejoinder.verbs.safeguards import (
     Safeguards,
     check_contamination,
     check_strict,
     evaluators_of,
+    report_notes,
 )
 from rejoinder.verbs.scores import (
     check_order,
@@ -79,6 +82,7 @@ class CompareResult(TableResult, Sequence[Ranking]):
         self.baseline, self.margin = baseline, margin
         self.blank_replies = dict(blank_replies or {})
         self.notes = list(notes)
+        """What the metrics say about these values, and the notes and warnings of the verb."""
         self.safeguards = safeguards or Safeguards()
         self.frame_kind = frame_kind
 
@@ -126,7 +130,6 @@ class CompareResult(TableResult, Sequence[Ranking]):
                     "contexts": ranking.contexts,
                     "left_out": ranking.left_out,
                     "neighbours_only": ranking.neighbours_only,
-                    "min_resamples": ranking.min_resamples,
                     "unranked": ranking.unranked,
                     "systems": to_plain(ranking.systems),
                     "pairs": to_plain(ranking.pairs),
@@ -157,9 +160,9 @@ class CompareResult(TableResult, Sequence[Ranking]):
     def fail_if_worse(self) -> None:
         """Raise GateFailed if a system is significantly worse than the baseline.
 
-        It is worse if the difference is significant at the 5 % level after correction for all
-        tests, and the 95 % interval of the difference is beyond the margin. A system or metric that
-        can't be compared fails, too.
+        It is worse if the difference, in the contexts that both answered, exceeds the margin, and
+        that is significant at the 5 % level after correction for all tests against the baseline. A
+        system or metric that can't be compared fails, too.
         """
         if self.baseline is None:
             raise UsageError("worse than which system? Give compare(…, baseline='NAME')")
@@ -172,13 +175,14 @@ class CompareResult(TableResult, Sequence[Ranking]):
             failed += [f"{ranking.by}: {name}: not compared: no score" for name in ranking.unranked]
             failed += [
                 f"{ranking.by}: {test.system} is worse than {self.baseline} by"
-                f" {abs(test.difference):.4f} (p = {_p(test.p)})"
+                f" {abs(test.difference):.4f} (p = {_p(test.p)}, {test.contexts:,} contexts)"
                 for test in worse_than_baseline(ranking)
             ]
         if failed:
             raise GateFailed("; ".join(failed))
 
 
+@keep_notes
 def compare(
     items: ItemsLike,
     metrics: Metrics | ScoresLike = (),
@@ -192,7 +196,7 @@ def compare(
     evaluator: EvaluatorLike | None = None,
     any_language: bool = False,
     strict: bool = False,
-    resamples: int = RESAMPLES,
+    resamples: int = RANKING_RESAMPLES,
     seed: int = SEED,
     monitor: Monitor = SILENT,
 ) -> CompareResult:
@@ -274,6 +278,8 @@ def compare(
                 watched = _with_progress(safeguards.watch(batches), advance)
                 rankings, refused = compare_systems(metric_set, watched, **options)
         notes = metric_set.notes()
+    notes += blank_reply_notes(blank)
+    report_notes(notes, safeguards, monitor)
     return CompareResult(
         rankings,
         refused,

@@ -13,7 +13,9 @@ from rejoinder.errors import UsageError, missing_extra
 from rejoinder.files import paths
 from rejoinder.verbs.arguments import as_names, as_paths
 from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import Result
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from rejoinder.logs.corpus_report import CorpusReport
@@ -36,6 +38,7 @@ class CorpusResult(Result):
         return self.report.to_dict()
 
 
+@keep_notes
 def corpus(
     logs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
@@ -95,7 +98,7 @@ def corpus(
     if not report.pairs:
         hint = ""
         if hasattr(settings.reader, "learn_from"):
-            hint = "; in a chat, user and assistant must take turns (see --learn-from)"
+            hint = f"; in a chat, user and assistant must take turns (see {option('learn_from')})"
         monitor.warn(f"there are 0 pairs: no post that was kept answers another one{hint}")
     rejects = beside(target, "rejects.jsonl")
     return CorpusResult(
@@ -150,7 +153,7 @@ def make_settings(
         dates = tuple(d if isinstance(d, datetime) else datetime.fromisoformat(d) for d in split_at)
         parts = Split(tuple(split), dates)
     except (ValueError, OverflowError) as error:
-        problems.append(f"--split: {error}")
+        problems.append(f"{option('split')}: {error}")
     problems += [f"{path}: cannot be read" for path in exclude if not paths.is_file(path)]
     if problems or reader is None or cleaning is None or parts is None:
         raise UsageError(*problems)

@@ -16,6 +16,7 @@ from rejoinder.testsets import load as load_testset
 from rejoinder.verbs.arguments import as_names
 from rejoinder.verbs.items import Items
 from rejoinder.verbs.results import FrameColumns, TableResult, records_to_columns
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from rejoinder.testsets.catalogue import Dataset
@@ -72,8 +73,10 @@ def export(
     items = builtins.list(load_testset(name, references))
     if wanted := as_names(systems):
         there = {item.system for item in items}
-        if unknown := [f"--system {s}: {did_you_mean(s, there)}" for s in wanted if s not in there]:
-            raise UsageError(*unknown)
+        if unknown := [name for name in wanted if name not in there]:
+            raise UsageError(
+                *(f"{option('systems', s)}: {did_you_mean(s, there)}" for s in unknown)
+            )
         items = [item for item in items if item.system in wanted]
     write_jsonl_file(output, items)
     return ExportResult(name, Items(items))

@@ -11,9 +11,12 @@ from rejoinder.items import UNNAMED
 from rejoinder.metrics.evaluate import SystemScore, score_sets
 from rejoinder.metrics.metric_set import MetricSet, make_metrics
 from rejoinder.verbs.arguments import as_metrics
+from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import FrameColumns, TableResult, records_to_columns
 
 if TYPE_CHECKING:
+    from rejoinder.files.columns import Columns
     from rejoinder.inputs.items import ItemsLike
     from rejoinder.verbs.arguments import Metrics
 
@@ -45,15 +48,21 @@ class DiversityResult(TableResult, list[SystemScore]):
         ]
 
 
+@keep_notes
 def diversity(
     items: ItemsLike,
     metrics: Metrics,
     *,
+    columns: Columns | None = None,
     language: str | None = None,
     any_language: bool = False,
+    monitor: Monitor = SILENT,
 ) -> DiversityResult:
-    """Measure the replies of each system, and of each of its contexts, with set metrics."""
-    read, kind = as_items(items)
+    """Measure the replies of each system, and of each of its contexts, with set metrics.
+
+    ``columns`` maps fields to the columns that hold them.
+    """
+    read, kind = as_items(items, columns, monitor.note)
     metric_set = make_metrics(as_metrics(metrics), language)
     if metric_set.item_metrics:
         label = metric_set.labels[metric_set.item_metrics[0]]

@@ -19,10 +19,12 @@ from rejoinder.items import Item
 from rejoinder.metrics.metric_set import MetricSet, make_metrics
 from rejoinder.verbs.arguments import as_metrics
 from rejoinder.verbs.items import Items
+from rejoinder.verbs.monitor import SILENT
 from rejoinder.verbs.results import Result, html_table, to_plain
 from rejoinder.verbs.score import ScoreResult, run_metrics
 
 if TYPE_CHECKING:
+    from rejoinder.files.columns import Columns
     from rejoinder.inputs.items import ItemsLike
     from rejoinder.retrieve.leaks import LeakIndex
     from rejoinder.retrieve.retriever import Mask
@@ -42,6 +44,8 @@ class Evaluator(Result):
             folder = open_evaluator(os.fspath(folder))
         self._folder = folder
         self._metrics: dict[tuple[tuple[Any, ...], str | None], MetricSet] = {}
+        self.notes = list(folder.manifest.notes)
+        """What is missing or did not work out, such as a network that did not improve."""
         self.replaced: str | None = None
         """Name and digest of the evaluator that :func:`fit` replaced by this one."""
 
@@ -105,12 +109,15 @@ class Evaluator(Result):
             test_set=_CallTestSet.of_call(self, items),
         )
 
-    def expand(self, items: ItemsLike, k: int | None = None) -> Items:
+    def expand(
+        self, items: ItemsLike, k: int | None = None, *, columns: Columns | None = None
+    ) -> Items:
         """Return the items with references from the pool, each with a weight from -1 to 1.
 
-        There are ``k`` of them, by default as many as the evaluator was fitted for.
+        There are ``k`` of them, by default as many as the evaluator was fitted for. ``columns``
+        maps fields to the columns that hold them.
         """
-        read, kind = as_items(items)
+        read, kind = as_items(items, columns, SILENT.note)
         item_list = list(read)
         expansion = self._folder.expansion(item_list, k, self._leaks(item_list))
         return Items(expansion.items, kind)

@@ -13,7 +13,9 @@ from rejoinder.files import paths
 from rejoinder.files.item_file import ItemFile
 from rejoinder.verbs.arguments import evaluator_folder
 from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import Result
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
@@ -33,6 +35,7 @@ class ExpandResult(Result):
         return self.report.to_dict()
 
 
+@keep_notes
 def expand(
     items: str | os.PathLike[str],
     *,
@@ -82,7 +85,8 @@ def expand(
 
         if searched is not None or by is not None or split is not None:
             raise UsageError(
-                "--evaluator has a pool and a retriever: leave out --pool, --by, --split"
+                "the evaluator has a pool and a retriever: leave out"
+                f" {option('pool')}, {option('by')}, {option('split')}"
             )
         opened = open_evaluator(folder)
         searched = str(opened.path / POOL)
@@ -90,7 +94,10 @@ def expand(
         defaults = ExpansionSettings(retrieval.k, retrieval.parrot)
         rate = partial(rate_references, opened)
     if searched is None:
-        raise UsageError("where should references come from? Give --evaluator DIR or --pool PAIRS")
+        raise UsageError(
+            "where should references come from? Give"
+            f" {option('evaluator', 'DIR')} or {option('pool', 'PAIRS')}"
+        )
     searched = pool_folder(searched)
     settings = ExpansionSettings(
         defaults.k if k is None else k, defaults.parrot if parrot is None else parrot, keep_leaks

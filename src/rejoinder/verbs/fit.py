@@ -8,15 +8,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from rejoinder.errors import DataError, UsageError, missing_extra
 from rejoinder.files.jsonl import write_jsonl_file
 from rejoinder.files.output import open_output
 from rejoinder.inputs.convert import is_dataset
 from rejoinder.inputs.items import as_items
+from rejoinder.learn.processes import NotMainProcess
+from rejoinder.verbs.arguments import as_overrides
 from rejoinder.verbs.evaluator import Evaluator
 from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.notes import keep_notes
+from rejoinder.verbs.results import to_plain
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -29,10 +31,7 @@ REQUIRED_PACKAGES = ("torch", "safetensors", "pyarrow", "duckdb")
 PAIRS_FILE, TEST_FILE = "pairs.parquet", "exclude.jsonl"
 
 
-class NotMainProcess(UsageError):
-    """This process of ``torchrun`` only helped to train: the main process has the result."""
-
-
+@keep_notes
 def fit(
     logs_or_pairs: AnyPath | Sequence[AnyPath] | IntoFrame,
     *,
@@ -60,9 +59,7 @@ def fit(
     # wrong arguments are reported before torch is loaded, which takes seconds
     from rejoinder.fitting.settings import read_settings
 
-    if isinstance(overrides, Mapping):
-        overrides = [f"{key}={_toml(value)}" for key, value in overrides.items()]
-    settings = read_settings(preset, language, seed=seed, overrides=list(overrides or []))
+    settings = read_settings(preset, language, seed=seed, overrides=as_overrides(overrides))
     target = Path(os.fspath(output).rstrip("/") or "/").absolute()
     # frames and items are written to files, whose names are the same in the next run
     work = target.with_name(f".{target.name}.given")
@@ -90,6 +87,8 @@ def fit(
     if replaced is not None:
         evaluator.replaced = replaced
         monitor.note(f"replaced the evaluator {replaced}")
+    for note in evaluator.manifest.notes:
+        monitor.note(note)
     return evaluator
 
 
@@ -165,12 +164,7 @@ def _excluded_files(exclude: Any, work: Path) -> list[str]:
         return [os.fspath(exclude)]
     if isinstance(exclude, Sequence) and all(isinstance(e, (str, os.PathLike)) for e in exclude):
         return [os.fspath(path) for path in exclude]
-    items, _ = as_items(exclude)
+    items, _ = as_items(exclude, with_ratings=False)
     work.mkdir(parents=True, exist_ok=True)
-    write_jsonl_file(work / TEST_FILE, list(items))
+    write_jsonl_file(work / TEST_FILE, to_plain(list(items)))  # numbers may be numpy's
     return [str(work / TEST_FILE)]
-
-
-def _toml(value: Any) -> str:
-    """Return a value as ``--set`` reads it."""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import Result, to_plain
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class IndexResult(Result):
         return plain
 
 
+@keep_notes
 def index(
     pairs: str | os.PathLike[str],
     *,

@@ -10,6 +10,8 @@ import msgspec
 from rejoinder.errors import UsageError
 from rejoinder.inputs.items import as_items
 from rejoinder.items import UNNAMED, Item, Ratings
+from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import FrameColumns, TableResult, to_plain
 
 if TYPE_CHECKING:
@@ -34,16 +36,29 @@ class Items(TableResult, list[Item]):
             "system": [None if item.system == UNNAMED else item.system for item in self],
             "context": [item.context for item in self],
             "response": [item.response for item in self],
-            "references": [[msgspec.structs.asdict(r) for r in item.references] for item in self],
+            "references": self._references(),
             "ratings": _rating_column([item.ratings for item in self]),
         }
         # a column without any value has no type
         return {name: each for name, each in columns.items() if any(v is not None for v in each)}
 
+    def _references(self) -> list[list[dict[str, Any]]]:
+        """Return the references of each item; all of them have the same keys."""
+        ratings = iter(_rating_column([r.ratings for item in self for r in item.references]))
+        return [
+            [msgspec.structs.asdict(r) | {"ratings": next(ratings)} for r in item.references]
+            for item in self
+        ]
 
-def load(items: ItemsLike, *, columns: Columns | None = None) -> Items:
-    """Read all items of a file, a frame, or a list of dictionaries."""
-    read, kind = as_items(items, columns)
+
+@keep_notes
+def load(items: ItemsLike, *, columns: Columns | None = None, monitor: Monitor = SILENT) -> Items:
+    """Read all items of a file, a frame, or a list of dictionaries.
+
+    ``columns`` maps fields to the columns that hold them; columns that were recognised by their
+    names are reported in a warning.
+    """
+    read, kind = as_items(items, columns, monitor.note)
     return Items(list(read), kind)
 
 

@@ -18,6 +18,7 @@ from rejoinder.files.output import open_output
 from rejoinder.files.paths import check_output
 from rejoinder.items import Item, ItemReader
 from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import Result
 
 if TYPE_CHECKING:
@@ -34,8 +35,9 @@ class JoinResult(Result):
         return asdict(self)
 
 
+@keep_notes
 def join(
-    files: Sequence[str | os.PathLike[str]],
+    files: Sequence[str | os.PathLike[str]] | os.PathLike[str],
     *,
     output: str | os.PathLike[str],
     columns: Columns | None = None,
@@ -46,7 +48,8 @@ def join(
     An item may occur once, and so may a metric's score of an item. Items may be in tables, whose
     ``columns`` are found as everywhere; they are written as JSON lines.
     """
-    names, target = [os.fspath(file) for file in files], Path(output)
+    inputs = [files] if isinstance(files, (str, os.PathLike)) else files
+    names, target = [os.fspath(file) for file in inputs], Path(output)
     check_output(target, names)
     first: dict[tuple[str, ...], str] = {}
     with open_output(target) as stream:

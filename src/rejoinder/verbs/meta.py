@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from rejoinder.errors import UsageError
+from rejoinder.inputs.set_ratings import SetRatingsLike, read_set_ratings
 from rejoinder.items import Item, Score
 from rejoinder.meta_evaluation.annotators import (
     DISTRACTOR,
     AnnotatorLimits,
-    AnnotatorReview,
     FilteredRatings,
+    Resampling,
 )
-from rejoinder.meta_evaluation.correlate import Correlations, Statistic
-from rejoinder.meta_evaluation.coverage import CoverageThird
+from rejoinder.meta_evaluation.correlate import Statistic
 from rejoinder.meta_evaluation.evaluation import (
     HUMAN,
     MetaEvaluation,
@@ -27,6 +27,7 @@ from rejoinder.meta_evaluation.evaluation import (
 from rejoinder.meta_evaluation.join import join
 from rejoinder.meta_evaluation.ratings import annotator_names, label_by_system
 from rejoinder.meta_evaluation.reference_curve import CurvePoint, reference_curve
+from rejoinder.meta_evaluation.set_ratings import match_sets, rated_sets
 from rejoinder.metrics.evaluate import evaluate, score_sets
 from rejoinder.metrics.metric_set import make_metrics
 from rejoinder.metrics.records import item_scores, set_scores
@@ -41,7 +42,14 @@ from rejoinder.verbs.arguments import (
     check_resampling,
     evaluator_folder,
 )
+from rejoinder.verbs.meta_records import (
+    annotators_to_dict,
+    result_to_dict,
+    spread,
+    third_to_dict,
+)
 from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import FrameColumns, Svg, TableResult, records_to_columns, to_plain
 from rejoinder.verbs.safeguards import Safeguards, check_contamination, check_strict
 from rejoinder.verbs.scores import (
@@ -51,7 +59,8 @@ from rejoinder.verbs.scores import (
     split_scores,
     warn_of_other_evaluator,
 )
-from rejoinder.verbs.source import open_items
+from rejoinder.verbs.source import naming, open_items, path_of
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
@@ -90,7 +99,7 @@ class MetaResult(TableResult, MetaEvaluation):
                     "level": result.level,
                     "n": result.correlations.n,
                     "unscored": result.unscored,
-                    **_spread(result.correlations),
+                    **spread(result.correlations),
                 }
                 for result in self.results
             ]
@@ -101,29 +110,14 @@ class MetaResult(TableResult, MetaEvaluation):
             "level": self.level,
             "rated": self.rated,
             "unrated": self.unrated,
-            "results": [_result_to_dict(result) for result in self.results],
+            "results": [result_to_dict(result) for result in self.results],
             "refused": self.refused,
             "differences": to_plain(self.differences),
             "humans": to_plain(self.humans),
             "curves": to_plain(self.curves),
-            "by_coverage": [_third_to_dict(third) for third in self.by_coverage],
-            "annotators": self._annotators_to_dict(),
+            "by_coverage": [third_to_dict(third) for third in self.by_coverage],
+            "annotators": annotators_to_dict(self.annotators, self.before),
             "contamination": self.safeguards.to_dict()["contamination"],
-        }
-
-    def _annotators_to_dict(self) -> dict[str, Any] | None:
-        """Return the annotators before and after dropping; None if no rating names one."""
-        filtered = self.annotators
-        if filtered is None or not filtered.before.names:
-            return None
-        before = _review_to_dict(filtered.before)
-        if self.before is not None:
-            before["results"] = [_result_to_dict(result) for result in self.before]
-        return {
-            "before": before,
-            "unreliable": to_plain(filtered.unreliable),
-            "dropped": filtered.dropped,
-            "after": None if filtered.after is None else _review_to_dict(filtered.after),
         }
 
     def _repr_html_(self) -> str:
@@ -143,6 +137,7 @@ class MetaResult(TableResult, MetaEvaluation):
         return Svg(correlations_svg(self))
 
 
+@keep_notes
 def meta(
     items: ItemsLike,
     metrics: Metrics | ScoresLike = (),
@@ -154,6 +149,7 @@ def meta(
     correct: str | Sequence[str] = (),
     curve: bool = False,
     draws: int = 20,
+    set_ratings: SetRatingsLike | None = None,
     drop_annotators: Sequence[str] = (),
     drop_unreliable: bool = False,
     min_kappa: float = MIN_KAPPA,
@@ -178,13 +174,17 @@ def meta(
     systems are correct, all others incorrect. ``curve`` adds the correlation over the number of
     references, with ``draws`` random draws a point. Annotators who hardly agree with the others
     (``min_kappa``) or prefer planted distractors (``max_distractor``) are listed, and left out with
-    ``drop_unreliable``. ``problems`` of the caller are reported with those that are detected here.
+    ``drop_unreliable``. At level "context", ``set_ratings`` are people's ratings of whole sets, as
+    of their diversity (a file, or dictionaries with context_id, system and ratings); those of
+    single replies are not read then. ``problems`` of the caller are reported with those that are
+    detected here.
     """
     metrics, scores = split_scores(metrics, scores)
     names, correct_systems = as_metrics(metrics), as_names(correct)
     all_problems = [
         *problems,
         *_problems(level, curve, correct_systems, drop_annotators, drop_unreliable),
+        *_set_problems(items, scores, set_ratings, level, correct_systems),
         *limit_problems(min_kappa, max_distractor),
     ]
     if bool(names) == (scores is not None):
@@ -196,6 +196,7 @@ def meta(
     check_strict(strict, folder is not None)
     if scores is not None:
         check_order(items, scores)
+    sets = None if set_ratings is None else read_set_ratings(set_ratings, monitor.note)
     with open_items(items, columns=columns, monitor=monitor) as source:
         replies = list(source.read())
         if correct_systems:
@@ -212,25 +213,39 @@ def meta(
             scores_name=lines.name,
         )
         warn_of_other_evaluator(joined.signatures, folder, lines.name, monitor)
+        judged = replies
+        if sets is not None:
+            with naming(path_of(set_ratings)):
+                matched, others = match_sets(rated_sets(sets), replies)
+            if others:
+                count = len(others) + len(matched)
+                monitor.warn(f"{len(others):,} of {count:,} rated sets are not among the items")
+            judged = list(matched.values())
+            joined = replace(joined, rated_sets=matched)
         # without the correct replies, all labels would be the same
         human = None if correct_systems else human_system
         settings = MetaSettings(resamples, seed, statistic, human)
         check_distractor(distractor, (item.system for item in replies))
         if drop_annotators:
-            check_annotators(drop_annotators, annotator_names(replies))
+            check_annotators(drop_annotators, annotator_names(judged))
         safeguards = _contamination(replies, folder, strict, monitor)
-        annotators = FilteredRatings.of(
-            replies,
-            AnnotatorLimits(min_kappa, max_distractor),
-            drop_annotators,
-            drop_unreliable=drop_unreliable,
-            distractor=distractor,
-        )
+        with naming(path_of(set_ratings)):
+            annotators = FilteredRatings.of(
+                judged,
+                AnnotatorLimits(min_kappa, max_distractor),
+                drop_annotators,
+                drop_unreliable=drop_unreliable,
+                distractor=distractor,
+                resampling=Resampling(resamples, seed),
+            )
         before = None
         if annotators.dropped:
             before = metric_results(joined, level, settings)
-            replies = annotators.items
-            joined = replace(joined, items=replies)
+            if sets is None:
+                replies = annotators.items
+                joined = replace(joined, items=replies)
+            else:
+                joined = replace(joined, rated_sets=rated_sets(annotators.items))
         evaluation = evaluate_metrics(joined, level, settings)
         curves = (
             _curves(replies, evaluation, draws, seed, folder, any_language, monitor)
@@ -259,6 +274,23 @@ def _problems(
         problems.append("the curve draws references of single replies: use level item")
     if correct and (drop or unreliable):
         problems.append("with correct systems no ratings are read: no annotator can be dropped")
+    return problems
+
+
+def _set_problems(
+    items: Any, scores: Any, set_ratings: Any, level: str, correct: Sequence[str]
+) -> list[str]:
+    problems: list[str] = []
+    if set_ratings is None:
+        return problems
+    if level != "context":
+        problems.append(
+            f"{option('set_ratings')} rates sets of replies: add {option('level', 'context')}"
+        )
+    if correct:
+        problems.append("with correct systems no ratings are read, neither those of sets")
+    if path_of(set_ratings) == "-" and "-" in (path_of(items), path_of(scores)):
+        problems.append("only one of the files can be stdin")
     return problems
 
 
@@ -307,58 +339,3 @@ def _curves(
         items, metrics, draws=draws, seed=seed, any_language=any_language, on_note=monitor.warn
     )
     return {metric_set.labels[m]: row for m, row in zip(metrics, points, strict=True)}
-
-
-def _review_to_dict(review: AnnotatorReview) -> dict[str, Any]:
-    each = [asdict(one) for one in review.agreement.annotators]
-    named = [{"name": one["name"], "ratings": one.pop("answers")} | one for one in each]
-    return {"ratings": review.ratings, **asdict(review.agreement), "annotators": named}
-
-
-def _result_to_dict(result: MetricResult) -> dict[str, Any]:
-    """Return the statistics side by side in one flat object, as the contract says."""
-    extra: Mapping[str, Any] = {
-        "without_human": _flat(result.without_human) if result.without_human else None,
-        "annotators": result.annotators,
-        "pairwise_accuracy": to_plain(result.accuracy),
-        "auc": result.auc,
-        "recall_at_1": result.recall_at_1,
-    }
-    return {
-        "metric": result.metric,
-        "level": result.level,
-        "n": result.correlations.n,
-        "unscored": result.unscored,
-        **_flat(result.correlations, count=False),
-        **{key: value for key, value in extra.items() if value is not None},
-    }
-
-
-def _third_to_dict(third: CoverageThird) -> dict[str, Any]:
-    return {
-        "metric": third.metric,
-        "by": third.by,
-        "third": third.third,
-        "from": third.low,
-        "to": third.high,
-        **_flat(third.correlations),
-    }
-
-
-def _flat(correlations: Correlations, *, count: bool = True) -> dict[str, Any]:
-    flat: dict[str, Any] = {"n": correlations.n} if count else {}
-    for name in ("spearman", "pearson", "kendall"):
-        estimate = getattr(correlations, name)
-        flat[name] = estimate.value
-        flat[f"{name}_p"] = estimate.p
-        flat[f"{name}_ci"] = None if estimate.low is None else [estimate.low, estimate.high]
-    return flat
-
-
-def _spread(correlations: Correlations) -> dict[str, float | None]:
-    """Return the statistics as columns of a frame."""
-    flat: dict[str, float | None] = {}
-    for name in ("spearman", "pearson", "kendall"):
-        value = asdict(getattr(correlations, name))
-        flat |= {name if key == "value" else f"{name}_{key}": value[key] for key in value}
-    return flat

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import DataError, UsageError
-from rejoinder.files.item_file import read_items
+from rejoinder.files.item_file import ItemFile, read_items
 from rejoinder.files.jsonl import JsonLines, write_jsonl_file
 from rejoinder.files.paths import check_output, reason
 from rejoinder.items import Item, item_from
@@ -35,6 +35,7 @@ from rejoinder.verbs.annotators import check_annotators, check_distractor, limit
 from rejoinder.verbs.arguments import MAX_DISTRACTOR, MIN_KAPPA, SEED, as_names, as_paths
 from rejoinder.verbs.items import Items
 from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import (
     FrameColumns,
     Result,
@@ -44,6 +45,7 @@ from rejoinder.verbs.results import (
     to_plain,
 )
 from rejoinder.verbs.source import naming
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
@@ -154,6 +156,7 @@ class PairsSimulateResult(Result):
         return {"candidates": self.candidates, "answers": self.answers, "tests": self.tests}
 
 
+@keep_notes
 def plan(
     candidates: AnyPath,
     answers: AnyPath | Sequence[AnyPath] = (),
@@ -181,13 +184,18 @@ def plan(
     paths, names = as_paths(answers), as_names(annotators)
     problems = [*problems, *_stdin_twice([candidates, *paths])]
     if (count is None) == (share is None):
-        problems.append("how many pairs? Give either -n N or --share S")
+        problems.append(f"how many pairs? Give either {option('count')} or {option('share')}")
     if again and share is not None:
-        problems.append("--again needs -n N: with --share, pairs that have answers count as asked")
-    for option, value in (("--share", share), ("--shared", shared)):
+        problems.append(
+            f"{option('again', True)} needs {option('count')}: with {option('share')}, pairs that"
+            " have answers count as asked"
+        )
+    for name, value in (("share", share), ("shared", shared)):
         if value is not None and not 0 <= value <= 1:
-            problems.append(f"{option} must be from 0 to 1, got {value:g}")
-    problems += [f"--annotator {n}: given twice" for n, k in Counter(names).items() if k > 1]
+            problems.append(f"{option(name)} must be from 0 to 1, got {value:g}")
+    problems += [
+        f"{option('annotators', n)}: given twice" for n, k in Counter(names).items() if k > 1
+    ]
     if problems:
         raise UsageError(*problems)
     check_output(output, [candidates, *paths])
@@ -211,6 +219,7 @@ def plan(
     )
 
 
+@keep_notes
 def fit(
     candidates: AnyPath,
     answers: AnyPath | Sequence[AnyPath],
@@ -243,7 +252,10 @@ def fit(
     ]
     method = _method(by, problems)
     if into is not None and per_annotator:
-        problems.append("--per-annotator gives candidates ratings, --into weights: choose one")
+        problems.append(
+            f"{option('per_annotator', True)} gives candidates ratings, {option('into')} weights:"
+            " choose one"
+        )
     if problems:
         raise UsageError(*problems)
     check_output(output, [candidates, *paths, into])
@@ -268,7 +280,8 @@ def fit(
     attached = None
     if into is not None:
         attached = AttachmentReport()
-        written: list[Any] = list(attach_references(read_items(into), items, scores, attached))
+        targets = ItemFile(into, on_note=monitor.note, hints=False)  # columns: of the candidates
+        written: list[Any] = list(attach_references(read_items(targets), items, scores, attached))
         if attached.without == attached.items:
             raise DataError(
                 "no item replies to a context of a scored candidate", path=os.fspath(into)
@@ -291,6 +304,7 @@ def fit(
     )
 
 
+@keep_notes
 def curve(
     candidates: AnyPath,
     answers: AnyPath | Sequence[AnyPath],
@@ -390,7 +404,7 @@ def _method(name: str, problems: list[str]) -> ScoringMethod:
     for method in METHODS:
         if method == name:
             return method
-    problems.append(f"--by {name}: {did_you_mean(name, METHODS)}")
+    problems.append(f"{option('by', name)}: {did_you_mean(name, METHODS)}")
     return METHODS[0]
 
 

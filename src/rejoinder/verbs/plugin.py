@@ -7,7 +7,7 @@ import inspect
 import sys
 from pathlib import Path
 
-from rejoinder.errors import UsageError
+from rejoinder.errors import Terminated, UsageError
 from rejoinder.files.paths import open_regular
 from rejoinder.metrics.metric import Metric
 from rejoinder.registry import METRICS
@@ -24,36 +24,34 @@ def load_plugin(path: str | Path) -> list[str]:
     name = f"rejoinder_plugin_{Path(path).stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise UsageError(f"--plugin {path}: expected the name of a Python file (.py)")
+        raise UsageError(f"plugin {path}: expected the name of a Python file (.py)")
     try:
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module  # dataclasses look their module up
         spec.loader.exec_module(module)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Terminated):
         raise
     except BaseException as error:  # the file may end the process, too
         sys.modules.pop(name, None)
         text = f": {error}" if str(error) else ""
-        raise UsageError(f"--plugin {path}: {type(error).__name__}{text}") from error
+        raise UsageError(f"plugin {path}: {type(error).__name__}{text}") from error
     metrics = [
         each
         for _, each in inspect.getmembers(module, inspect.isclass)
         if issubclass(each, Metric) and each.__module__ == name and hasattr(each, "name")
     ]
     if not metrics:
-        raise UsageError(f"--plugin {path}: defines no metric; expected a subclass of ItemMetric")
+        raise UsageError(f"plugin {path}: defines no metric; expected a subclass of ItemMetric")
     for each in metrics:
         if lacking := sorted(getattr(each, "__abstractmethods__", ())):
-            raise UsageError(f"--plugin {path}: {each.__name__} lacks {', '.join(lacking)}")
+            raise UsageError(f"plugin {path}: {each.__name__} lacks {', '.join(lacking)}")
         if not _is_name(each.name):
             raise UsageError(
-                f"--plugin {path}: {each.__name__} has the name {each.name!r}; expected letters,"
+                f"plugin {path}: {each.__name__} has the name {each.name!r}; expected letters,"
                 " digits and hyphens, such as 'my-metric'"
             )
         if each.name in METRICS.builtin:
-            raise UsageError(
-                f"--plugin {path}: the name '{each.name}' is taken by a built-in metric"
-            )
+            raise UsageError(f"plugin {path}: the name '{each.name}' is taken by a built-in metric")
         METRICS.add(each.name, each)
     return [each.name for each in metrics]
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rejoinder.errors import RejoinderError, UsageError
+from rejoinder.errors import DataError, RejoinderError, UsageError
 from rejoinder.files.item_file import ItemFile, read_items
 from rejoinder.files.jsonl import JsonLines, write_jsonl
 from rejoinder.files.output import open_output
@@ -20,7 +21,9 @@ from rejoinder.verbs.arguments import as_names
 from rejoinder.verbs.expand import pool_folder
 from rejoinder.verbs.items import Items
 from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import FrameColumns, TableResult
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
@@ -66,6 +69,7 @@ class ReplyResult(TableResult):
         }
 
 
+@keep_notes
 def reply(
     contexts: str | os.PathLike[str],
     systems: str | Sequence[str],
@@ -92,10 +96,13 @@ def reply(
     pool_path = None if pool is None else os.fspath(pool)
     problems = list(problems)
     if as_references and JsonLines(path).once:
-        problems.append("--as-references reads the items twice: give a file, not a pipe")
+        problems.append(
+            f"{option('as_references', True)} reads the items twice: give a file, not a pipe"
+        )
     made = _make_systems(as_names(systems), seed, pool_path, problems)
     check_output(output, [path, pool_path])
-    source = ItemFile(path, columns, monitor.note, needed=("context",))
+    needed = ("context", "response") if as_references else ("context",)
+    source = ItemFile(path, columns, monitor.note, needed)
     distinct = read_contexts(source)
     answers: dict[str, list[Replies]] = {}
     items: list[Item] = []
@@ -113,7 +120,10 @@ def reply(
                     n=replies,
                     leaks=leaks,
                     on_progress=advance,
+                    on_note=partial(_name, monitor.note, system),
+                    on_message=partial(_name, monitor.message, system),
                 )
+            _check_reply_language(system, distinct, answers[str(system)], monitor)
             if not as_references:
                 own = records.as_items(
                     str(system), distinct, answers[str(system)], numbered=replies > 1
@@ -121,7 +131,7 @@ def reply(
                 items += _written(list(own), stream)
         if as_references:
             items += _written(
-                list(records.as_references(read_items(path, columns), distinct, answers)), stream
+                list(records.as_references(read_items(source), distinct, answers)), stream
             )
     return ReplyResult(
         Items(items),
@@ -129,6 +139,10 @@ def reply(
         0 if leaks is None else int(leaks.sum()),
         [SystemOutcome.of(name, own) for name, own in answers.items()],
     )
+
+
+def _name(say: Callable[[str], None], system: System, text: str) -> None:
+    say(f"{system}: {text}")
 
 
 def _written(items: list[Item], stream: Any) -> list[Item]:
@@ -160,7 +174,7 @@ def _make_systems(
         systems[str(made)] = made
     need_pool = [name for name, each in systems.items() if each.needs_pool]
     if need_pool and pool is None:
-        wrong.append(f"{', '.join(need_pool)}: add --pool PAIRS to take replies from")
+        wrong.append(f"{', '.join(need_pool)}: add {option('pool', 'PAIRS')} to take replies from")
     if wrong + problems:
         raise UsageError(*wrong, *problems)
     if missing:
@@ -192,6 +206,7 @@ def _check_language(
     """Refuse contexts, or a pool, in a language that a system's encoder does not know."""
     from rejoinder.retrieve.language_check import check_language, check_pool_language
     from rejoinder.systems.retrieval import RetrievalSystem
+    from rejoinder.text.identify import find_other_language
 
     turns = [context.turns[-1] for context in contexts if context.turns]
     for system in systems:
@@ -201,6 +216,31 @@ def _check_language(
                 retriever, turns, path, any_language=any_language, on_warning=monitor.warn
             )
             check_pool_language(pool, retriever, any_language=any_language, on_warning=monitor.warn)
+        elif other := find_other_language(turns, system.languages):
+            message = other.describe(f"the network of '{system}'")
+            if not any_language:
+                advice = f"train one for this language, or add {option('any_language', True)}"
+                raise DataError(f"{message}; {advice}", path=path)
+            monitor.warn(f"{path}: {message}; its replies mean little")
+
+
+def _check_reply_language(
+    system: System, contexts: Sequence[Context], replies: Sequence[Replies], monitor: Monitor
+) -> None:
+    """Warn of replies in another language than that of the contexts."""
+    if not system.generates:
+        return
+    from rejoinder.text.identify import find_other_language, main_language
+
+    language = main_language([turn for context in contexts for turn in context.turns])
+    texts = [text for answer in replies for text in answer.texts]
+    other = None if language is None else find_other_language(texts, [language])
+    if other is not None:
+        monitor.warn(
+            f"{system}: {other.share:.0%} of {other.texts:,} replies are in another language than"
+            f" the contexts ({other.expected[0]}), mostly {other.name}, for example"
+            f" {other.example!r}"
+        )
 
 
 def _leaks(pool: Pool | None, contexts: Sequence[Context], monitor: Monitor) -> Mask | None:

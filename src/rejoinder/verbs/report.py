@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +28,12 @@ from rejoinder.verbs.arguments import (
     evaluator_folder,
 )
 from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import Result
 from rejoinder.verbs.safeguards import check_contamination
 from rejoinder.verbs.scores import check_order, open_scores, warn_of_other_evaluator
 from rejoinder.verbs.source import naming, open_items, path_of
+from rejoinder.wording import choose
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 class ReportResult(Result):
     """The page; a notebook shows it."""
 
-    html: bytes
+    html: bytes = field(repr=False)
     path: Path | None
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,6 +60,7 @@ class ReportResult(Result):
         return f'<iframe srcdoc="{page}" style="width:100%;height:60em;border:0"></iframe>'
 
 
+@keep_notes
 def report(
     items: ItemsLike,
     scores: ScoresLike,
@@ -79,7 +82,8 @@ def report(
     ``items`` may be a file, a frame or a list; ``scores`` a file or the result of :func:`score`. It
     has the ranking, agreement with people (where items have ratings), plots, and a table of
     ``max_items`` items to browse. ``metric`` ranks the systems; with an ``evaluator``, contexts of
-    its training data are counted; ``curve`` is what 'meta --curve --json' printed.
+    its training data are counted; ``curve`` is a file with the JSON of :func:`meta` with
+    its parameter ``curve``.
     """
     from rejoinder.reporting.page.analysis import analyse
     from rejoinder.reporting.page.build import Provenance
@@ -186,13 +190,16 @@ def _evaluator_info(folder: str, replies: list[Item], monitor: Monitor) -> Evalu
 
 
 def _curves(path: str) -> dict[str, list[CurvePoint]]:
-    """Return the curves in the JSON of ``meta --curve``."""
-    printed = "expected what 'meta --curve --json' prints"
+    """Return the curves in the JSON of :func:`meta`."""
+    command = choose(
+        command_line="rejoinder meta ITEMS SCORES --curve --json",
+        python="rejoinder.meta(items, scores=scores, curve=True).to_dict()",
+    )
     read = read_json(path, dict[str, Any])
     try:
         curves = msgspec.convert(read.get("curves", {}), dict[str, list[CurvePoint]])
     except msgspec.ValidationError as error:
-        raise DataError(f"{error}; {printed}", path=path) from None
+        raise DataError(f"{error}; expected the JSON of {command}", path=path) from None
     if not curves:
-        raise DataError("has no curves; make them with 'meta --curve --json'", path=path)
+        raise DataError(f"has no curves; make them with {command}", path=path)
     return curves

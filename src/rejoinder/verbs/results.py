@@ -20,6 +20,10 @@ FrameColumns = dict[str, list[Any]]
 class Result(ABC):
     """The result of a verb."""
 
+    notes: Sequence[str] = ()
+    """Notes and warnings: what was guessed, ignored or replaced, and what lowers the worth of the
+    results. Those that matter are Python warnings, too (``rejoinder.RejoinderWarning``)."""
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return everything that the command line prints, as plain dictionaries and lists."""

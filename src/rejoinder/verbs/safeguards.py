@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import DataError, UsageError
 from rejoinder.verbs.monitor import Monitor
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from rejoinder.evaluator import Evaluator
@@ -25,8 +26,8 @@ def check_strict(strict: bool, has_evaluator: bool) -> None:
     """Refuse ``strict`` without an evaluator: nothing would be checked."""
     if strict and not has_evaluator:
         raise UsageError(
-            "--strict checks the items against an evaluator's training data: add --evaluator DIR,"
-            " or leave it out"
+            f"{option('strict', True)} checks the items against an evaluator's training data: add"
+            f" {option('evaluator', 'DIR')}, or leave it out"
         )
 
 
@@ -97,7 +98,7 @@ def check_contamination(
         if each.seen and strict:
             raise DataError(
                 f"{each} by {name} {TRAINING_DATA}; remove them from the items, or fit an evaluator"
-                " with --exclude ITEMS, or leave out --strict"
+                f" with {option('exclude', 'ITEMS')}, or leave out {option('strict')}"
             )
         if each.seen:
             monitor.warn(f"{each} by {name} {TRAINING_DATA}")
@@ -106,6 +107,15 @@ def check_contamination(
         if copied := each.describe_replies():
             monitor.warn(f"{name}: {copied}")
     return Safeguards(reports, test_set=test_set)
+
+
+def report_notes(notes: Sequence[str], safeguards: Safeguards, monitor: Monitor) -> None:
+    """Report the notes of a result, and how well evaluators cover the items."""
+    for note in notes:
+        monitor.message(note)
+    for name, summary in safeguards.coverage.items():
+        for line, is_warning in coverage_lines(name, summary):
+            (monitor.warn if is_warning else monitor.message)(line)
 
 
 def coverage_lines(name: str, covered: CoverageSummary) -> Iterator[tuple[str, bool]]:

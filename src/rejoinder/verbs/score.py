@@ -34,8 +34,14 @@ from rejoinder.verbs.arguments import (
     evaluator_folder,
 )
 from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import FrameColumns, TableResult, to_plain
-from rejoinder.verbs.safeguards import Safeguards, check_contamination, evaluators_of
+from rejoinder.verbs.safeguards import (
+    Safeguards,
+    check_contamination,
+    evaluators_of,
+    report_notes,
+)
 from rejoinder.verbs.source import chosen_items, open_items, path_of
 
 if TYPE_CHECKING:
@@ -97,7 +103,7 @@ class ScoreResult(TableResult, Mapping[str, MetricScores]):
         self.blank_replies = dict(blank_replies or {})
         """System → number of replies without any text."""
         self.notes = list(notes)
-        """What the metrics say about these scores."""
+        """What the metrics say about these scores, and the notes and warnings of the verb."""
         self.safeguards = safeguards or Safeguards()
         self.frame_kind = frame_kind
 
@@ -238,6 +244,7 @@ def _unlike(value: float, limit: float) -> str:
     return next((text for text in digits if float(text) != limit), repr(value))
 
 
+@keep_notes
 def score(
     items: ItemsLike | None = None,
     metrics: Metrics = (),
@@ -267,9 +274,11 @@ def score(
 
     ``intervals`` or ``resamples`` add confidence intervals. With ``output``, the scores go to this
     file batch by batch ("-": stdout), with their ``parts`` if wanted, and are kept in memory only
-    if ``keep``. ``strict`` refuses items that are in the evaluator's training data, which are
-    otherwise counted in ``result.safeguards.contamination``. Texts in a language that an encoder or
-    the evaluator does not know are refused, unless ``any_language``.
+    if ``keep``. What was guessed, ignored or lowers the worth of the scores is in ``result.notes``;
+    contamination, a foreign language or domain, and guessed columns are also a
+    ``rejoinder.RejoinderWarning``. ``strict`` refuses items that are in the evaluator's training
+    data, which are otherwise counted in ``result.safeguards.contamination``. Texts in a language
+    that an encoder or the evaluator does not know are refused, unless ``any_language``.
     """
     check_resampling(0 if resamples is None else resamples, seed)
     folder = evaluator_folder(evaluator)
@@ -288,7 +297,7 @@ def score(
         safeguards = check_contamination(
             source.read() if evaluators else (), evaluators, strict=strict, monitor=monitor
         )
-        return run_metrics(
+        result = run_metrics(
             source.read(),
             metric_set,
             safeguards=safeguards,
@@ -303,6 +312,8 @@ def score(
             frame_kind=source.frame_kind,
             monitor=monitor,
         )
+    report_notes(result.notes, safeguards, monitor)
+    return result
 
 
 def run_metrics(

@@ -14,7 +14,9 @@ from rejoinder.registry import TOKENIZERS
 from rejoinder.spec import did_you_mean
 from rejoinder.text.languages import language as find_language
 from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import Result, to_plain
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
@@ -55,6 +57,7 @@ class ListResult(Result):
         return {"items": [{"id": item.id, "system": item.system} for item in self.items]}
 
 
+@keep_notes
 def show(
     items: str | os.PathLike[str],
     id: str | None = None,
@@ -69,7 +72,7 @@ def show(
     source = ItemFile(os.fspath(items), columns, monitor.note)
     if id is None:
         if scores is not None:
-            raise UsageError("--scores shows the scores of one item: give its id")
+            raise UsageError(f"{option('scores')} shows the scores of one item: give its id")
         return _list(source, max_items)
     from rejoinder.reporting.item_view import View
 

@@ -106,22 +106,3 @@ def chosen_items(
 def path_of(items: Any) -> str | None:
     """Return the path of items in a file; None for items in memory."""
     return os.fspath(items) if isinstance(items, (str, os.PathLike)) else None
-
-
-def parse_columns(text: str | None) -> Columns | None:
-    """Parse ``reply=answer,system=bot``.
-
-    >>> parse_columns("reply=answer, system=bot")
-    {'reply': 'answer', 'system': 'bot'}
-    """
-    if text is None:
-        return None
-    columns: dict[str, str] = {}
-    for part in text.split(","):
-        key, equals, name = (each.strip() for each in part.partition("="))
-        if not (key and equals and name):
-            raise UsageError(f"--columns {part.strip()}: expected FIELD=COLUMN")
-        if key in columns:
-            raise UsageError(f"--columns {key}: given twice")
-        columns[key] = name
-    return columns

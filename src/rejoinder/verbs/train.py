@@ -1,29 +1,36 @@
-"""``train``: word vectors, an adapted encoder, a calibration of BERTScore."""
+"""``train``: dialogue systems, word vectors, an adapted encoder, a calibration of BERTScore."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from rejoinder.errors import UsageError, missing_extra
+from rejoinder.files.checked import inside
 from rejoinder.files.item_file import ItemFile, read_items
 from rejoinder.files.output import open_output
-from rejoinder.files.paths import check_output
+from rejoinder.files.paths import check_output, make_parent
+from rejoinder.learn.dialogue.system_folder import CURVES
+from rejoinder.learn.processes import NotMainProcess
 from rejoinder.machine import cores
-from rejoinder.verbs.arguments import SEED, as_paths
+from rejoinder.verbs.arguments import SEED, as_overrides, as_paths
 from rejoinder.verbs.monitor import SILENT, Monitor
+from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import Result
 from rejoinder.verbs.source import naming
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
     from rejoinder.files.paths import AnyPath
     from rejoinder.learn.dapt import AdaptResult
+    from rejoinder.learn.dialogue.system_folder import SystemManifest
     from rejoinder.metrics.embedding.calibration import Calibration
 
 
@@ -50,6 +57,22 @@ class DaptResult(Result):
 
 
 @dataclass(frozen=True)
+class SystemResult(Result):
+    """Where the trained dialogue system is, and its manifest."""
+
+    folder: Path
+    manifest: SystemManifest
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(msgspec.to_builtins(self.manifest))
+
+    def plot(self) -> str:
+        """Return the loss during training as the text of an SVG file."""
+        return inside(self.folder, CURVES).read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
 class CalibrationResult(Result):
     """Token frequencies and the similarity of random texts."""
 
@@ -66,6 +89,53 @@ class CalibrationResult(Result):
         }
 
 
+@keep_notes
+def system(
+    name: str,
+    pairs: AnyPath,
+    *,
+    output: AnyPath,
+    preset: str = "small",
+    language: str = "en",
+    overrides: Mapping[str, Any] | Sequence[str] | None = None,
+    seed: int = 0,
+    monitor: Monitor = SILENT,
+) -> SystemResult:
+    """Train a dialogue system on pairs (Parquet): the folder ``output`` can reply to contexts.
+
+    ``name`` is dual-encoder, seq2seq, hred, vhred, cvae or transformer. ``preset`` is tiny, small,
+    paper or a TOML file; ``overrides`` change its settings, as in ``{"training.epochs": 3}``. A
+    trained system in ``output`` is replaced. An interrupted run continues where it stopped.
+    """
+    from rejoinder.learn.dialogue.settings import read_system_settings
+
+    settings = read_system_settings(
+        name, preset, language=language, seed=seed, overrides=as_overrides(overrides)
+    )
+    _check_packages("training a dialogue system", "torch", "safetensors", "pyarrow")
+    from rejoinder.learn.dialogue.train_system import prepare_training, train_system
+    from rejoinder.reporting.plots.training_curves import training_curves_svg
+
+    target = Path(output)
+    make_parent(target)
+    with monitor.steps() as on_step:
+        prepared = prepare_training(Path(pairs), target, settings, on_step)
+    with monitor.training(name) as on_progress:
+        trained = train_system(
+            prepared, on_progress, lambda result: training_curves_svg(name, result.history)
+        )
+    if trained is None:
+        raise NotMainProcess("to train with several processes, use 'torchrun … rejoinder train'")
+    return SystemResult(target, trained.manifest, trained.training.seconds)
+
+
+def _check_packages(task: str, *packages: str) -> None:
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise missing_extra("fit", *missing, task=task)
+
+
+@keep_notes
 def vectors(
     pairs: AnyPath | Sequence[AnyPath],
     *,
@@ -123,6 +193,7 @@ def vectors(
     return VectorsResult(target, report)
 
 
+@keep_notes
 def dapt(
     pairs: AnyPath,
     *,
@@ -147,17 +218,12 @@ def dapt(
     Domain-adaptive pre-training (Gururangan et al. 2020). Give the number of ``steps`` or of
     ``epochs`` (1 by default). An interrupted run continues where it stopped.
     """
-    try:
-        import safetensors  # noqa: F401
-        import torch  # noqa: F401
-        import transformers  # noqa: F401
-    except ImportError as error:
-        raise missing_extra("neural", str(error.name), task="training an encoder") from None
+    _check_packages("training an encoder", "safetensors", "torch", "transformers")
     from rejoinder.learn.dapt import DaptSettings, adapt
     from rejoinder.learn.settings import TrainingSettings
 
     if steps is not None and epochs is not None:
-        raise UsageError("give either --steps or --epochs")
+        raise UsageError(f"give either {option('steps')} or {option('epochs')}")
     settings = DaptSettings(
         model=model,
         mask_probability=mask_probability,
@@ -180,6 +246,7 @@ def dapt(
     return DaptResult(Path(output), adapted)
 
 
+@keep_notes
 def calibration(
     texts: AnyPath,
     *,

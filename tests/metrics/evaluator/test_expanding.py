@@ -152,7 +152,9 @@ def test_a_spec_may_name_an_evaluator_of_its_own(evaluator: Evaluator, tmp_path:
     ],
 )
 def test_a_missing_evaluator_is_explained(spec: str) -> None:
-    with pytest.raises(UsageError, match=r"rejoinder fit LOGS.*--evaluator evaluator/$") as caught:
+    with pytest.raises(
+        UsageError, match=r"rejoinder\.fit\(LOGS.*evaluator='evaluator/'$"
+    ) as caught:
         make_metrics([spec])
     assert "norm=fixed needs" not in str(caught.value)
     assert len(make_metrics([spec], ready=False)) == 1

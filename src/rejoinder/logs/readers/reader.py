@@ -26,6 +26,7 @@ from rejoinder.logs.readers.lines import CHUNK, Chunk, Lines, beginning, cut
 from rejoinder.logs.readers.times import BadTime
 from rejoinder.registry import READERS
 from rejoinder.spec import Spec, parameters, parse, spec_of
+from rejoinder.wording import option
 
 DELETED = "deleted"
 """The reject reason of posts that were deleted on the platform; the log itself is fine."""
@@ -214,12 +215,16 @@ def dialogue(turns: Iterable[Turn], source: str, line: int) -> list[Post]:
 
 
 def make_reader(spec: str | Spec, learn_from: str | None = None) -> Reader:
-    """Make the reader that a spec describes, with the ``learn_from`` of ``--learn-from``."""
+    """Make the reader that a spec describes, with the caller's ``learn_from``."""
     spec = parse(spec) if isinstance(spec, str) else spec
     if learn_from is not None:
         if "learn_from" not in parameters(READERS.find(spec.name)):
-            raise UsageError(f"--learn-from: the format '{spec.name}' has no roles; leave it out")
+            raise UsageError(
+                f"{option('learn_from')}: the format '{spec.name}' has no roles; leave it out"
+            )
         if dict(spec.params).get("learn_from", learn_from) != learn_from:
-            raise UsageError(f"--learn-from {learn_from} contradicts --format '{spec}'")
+            raise UsageError(
+                f"{option('learn_from', learn_from)} contradicts {option('format', str(spec))}"
+            )
         spec = Spec(spec.name, tuple((dict(spec.params) | {"learn_from": learn_from}).items()))
     return READERS.make(spec)  # type: ignore[no-any-return]

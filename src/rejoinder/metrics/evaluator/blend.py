@@ -20,9 +20,9 @@ import numpy as np
 from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.metrics.batch_scores import BatchScores, batch_scores
 from rejoinder.metrics.evaluator.evaluator_metric import (
-    NEEDS_EVALUATOR,
     TOLERANCE,
     EvaluatorMetric,
+    needs_evaluator,
 )
 from rejoinder.metrics.evaluator.ranges import range_of
 from rejoinder.metrics.metric import (
@@ -109,8 +109,8 @@ class Blend(WholeItemMetric, EvaluatorMetric):
     def missing_requirement(self) -> str | None:
         if self.norm == "fixed" and self.evaluator is None:
             if any(metric.missing_requirement() for metric in self.components.values()):
-                return NEEDS_EVALUATOR
-            return f"with norm=fixed {NEEDS_EVALUATOR}; norm=set needs none"
+                return needs_evaluator()
+            return f"with norm=fixed {needs_evaluator()}; norm=set needs none"
         for metric in self.components.values():
             if (missing := metric.missing_requirement()) is not None:
                 return f"{metric}: {missing}"

@@ -12,22 +12,31 @@ from rejoinder.errors import UsageError
 from rejoinder.metrics.batch_scores import BatchScores, score_references
 from rejoinder.metrics.metric import ItemMetric, WholeItemMetric, check_range, has_context
 from rejoinder.metrics.reasons import NEITHER, NO_REFERENCES
+from rejoinder.wording import choose, option
 
 if TYPE_CHECKING:
     from rejoinder.evaluator.evaluator import Evaluator
     from rejoinder.metrics.scoring_context import ScoringContext
 
-NEEDS_EVALUATOR = (
-    "needs an evaluator: make one from your logs with 'rejoinder fit LOGS --format FORMAT"
-    " -o evaluator/', then add --evaluator evaluator/"
-)
 MAX_K = 1000
 TOLERANCE = 1e-4
 
 
+def needs_evaluator() -> str:
+    """Return what is missing in a metric that has no evaluator."""
+    command = choose(
+        command_line="rejoinder fit LOGS --format FORMAT -o evaluator/",
+        python="rejoinder.fit(LOGS, format=FORMAT, output='evaluator/')",
+    )
+    return (
+        f"needs an evaluator: make one from your logs with {command}, then add"
+        f" {option('evaluator', 'evaluator/')}"
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class EvaluatorMetric(ItemMetric):
-    """A metric with the parameter ``evaluator``; ``--evaluator`` sets it where a spec does not.
+    """A metric with the parameter ``evaluator``; that of the verb sets it where a spec does not.
 
     As a mixin, it is the last base class: the others define the metric's parameters.
     """
@@ -53,7 +62,7 @@ class EvaluatorMetric(ItemMetric):
     def opened_evaluator(self) -> Evaluator:
         """The opened evaluator; UsageError if the metric has none."""
         if self.evaluator_or_none is None:
-            raise UsageError(f"{self.name} {NEEDS_EVALUATOR}")
+            raise UsageError(f"{self.name} {needs_evaluator()}")
         return self.evaluator_or_none
 
     def evaluators(self) -> list[Evaluator]:
@@ -83,7 +92,7 @@ class NetworkMetric(WholeItemMetric, EvaluatorMetric):
     tolerance: ClassVar[float] = TOLERANCE
 
     def missing_requirement(self) -> str | None:
-        return NEEDS_EVALUATOR if self.evaluator is None else None
+        return needs_evaluator() if self.evaluator is None else None
 
     def score(self, scoring: ScoringContext) -> BatchScores:
         return score_references(self, scoring.batch, scoring.expansion(self.opened_evaluator))

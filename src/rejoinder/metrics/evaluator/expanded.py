@@ -18,9 +18,9 @@ from typing import ClassVar
 
 from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.metrics.evaluator.evaluator_metric import (
-    NEEDS_EVALUATOR,
     TOLERANCE,
     ExpandingMetric,
+    needs_evaluator,
 )
 from rejoinder.metrics.metric import ItemMetric, WholeItemMetric, nested_default
 from rejoinder.metrics.reasons import Reasons
@@ -51,7 +51,7 @@ class Expanded(WholeItemMetric, ExpandingMetric):
             object.__setattr__(self, key, getattr(self.d, key))
 
     def missing_requirement(self) -> str | None:
-        return NEEDS_EVALUATOR if self.evaluator is None else None
+        return needs_evaluator() if self.evaluator is None else None
 
     def notes(self) -> list[str]:
         return self.d.notes()

@@ -36,9 +36,9 @@ from numpy.typing import NDArray
 from rejoinder.metrics.batch import FROM_ITEM, FROM_POOL, Batch, Floats
 from rejoinder.metrics.embedding.static import add_missing_vectors
 from rejoinder.metrics.evaluator.evaluator_metric import (
-    NEEDS_EVALUATOR,
     TOLERANCE,
     ExpandingMetric,
+    needs_evaluator,
 )
 from rejoinder.metrics.metric import check_range
 from rejoinder.metrics.reasons import Reasons
@@ -64,7 +64,7 @@ class VCosine(ExpandingMetric):
 
     def missing_requirement(self) -> str | None:
         if self.evaluator is None:
-            return NEEDS_EVALUATOR
+            return needs_evaluator()
         has_vectors = self.opened_evaluator.encode is not None
         return None if has_vectors else "needs vectors, which its evaluator does not have"
 

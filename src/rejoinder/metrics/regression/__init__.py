@@ -1,1 +1,1 @@
-"""Estimators: what a reply is worth, from many references that people scored."""
+"""Estimators of the score of a reply, from references that people have scored."""

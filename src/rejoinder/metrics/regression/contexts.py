@@ -52,7 +52,7 @@ class Layout:
         """[r] number of distinct references."""
         return len(self.reference_texts)
 
-    def seen(self, place: int, loo: bool) -> Ints:
+    def allowed_references(self, place: int, loo: bool) -> Ints:
         """Return which references the item may be compared with (positions in ``column``): all,
         or all but the reply itself."""
         own: Ints = np.arange(self.first[place], self.first[place + 1])
@@ -93,15 +93,15 @@ class Context(Layout):
         product = flat @ flat[: self.references].T
         return np.asarray(square[:, None] + square[None, : self.references] - 2 * product)
 
-    def comparable(self, place: int, seen: Ints) -> Ints:
-        """Return those of the references ``seen`` whose similarity to the reply is not NaN."""
+    def comparable(self, place: int, compared: Ints) -> Ints:
+        """Return those of the references ``compared`` whose similarity to the reply is not NaN."""
         if self.why is None:
-            return seen
-        column = self.column[seen]
+            return compared
+        column = self.column[compared]
         comparable = ~np.isnan(self.similarity[:, self.reply[place], column]).any(axis=0)
         if not self.replies_only:
             comparable &= ~np.isnan(self.similarity[:, column, column]).any(axis=0)
-        return seen[comparable]
+        return compared[comparable]
 
     def incomparable(self, columns: Ints) -> object:
         """Return why some of these references cannot be compared with one another, or None."""
@@ -110,10 +110,10 @@ class Context(Layout):
         why = self.why[np.ix_(columns, columns)]
         return next((reason for reason in why.flat if reason is not None), None)
 
-    def reason(self, place: int, seen: Ints) -> object:
+    def reason(self, place: int, compared: Ints) -> object:
         """Return why a reply cannot be compared with its references."""
         assert self.why is not None
-        column = self.column[seen]
+        column = self.column[compared]
         every = [*self.why[self.reply[place], column]]
         if not self.replies_only:
             every += [*self.why[column, column]]

@@ -59,8 +59,8 @@ class Estimator(WholeItemMetric):
                 raise ValueError(f"{key}={metric} is not a similarity: lower values are better")
         if len(set(self.metrics)) < len(self.metrics):
             raise ValueError("the same metric is given twice")
-        far = max(metric.tolerance for metric in self.metrics)
-        object.__setattr__(self, "tolerance", max(self.tolerance, far))
+        largest = max(metric.tolerance for metric in self.metrics)
+        object.__setattr__(self, "tolerance", max(self.tolerance, largest))
 
     @property
     def metrics(self) -> list[ItemMetric]:
@@ -108,9 +108,9 @@ class Estimator(WholeItemMetric):
     ) -> None:
         """Set the value of each item of the contexts, or the reason why it has none."""
 
-    def seen(self, context: Context, place: int, reasons: Reasons) -> Ints | None:
+    def references_to_compare(self, context: Context, place: int, reasons: Reasons) -> Ints | None:
         """Return the references that an item is compared with; or None, and set the reason."""
-        references = context.seen(place, self.loo)
+        references = context.allowed_references(place, self.loo)
         number = context.items[place]
         if not len(references):
             reasons[number] = NO_OTHER

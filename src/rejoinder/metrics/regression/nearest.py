@@ -42,16 +42,16 @@ class NearestEstimator(Estimator):
                 reason = self.refused(context.weight[own])
                 if reason is not None:
                     reasons[context.items[place]] = reason
-                elif (seen := self.seen(context, place, reasons)) is not None:
-                    scorable.append((place, seen))
+                elif (compared := self.references_to_compare(context, place, reasons)) is not None:
+                    scorable.append((place, compared))
             if not scorable:
                 continue
             places = np.array([place for place, _ in scorable], np.int64)
-            seen = np.concatenate([seen for _, seen in scorable])
-            counts = [len(seen) for _, seen in scorable]
-            nearest = similarity[np.repeat(context.reply[places], counts), context.column[seen]]
+            compared = np.concatenate([compared for _, compared in scorable])
+            counts = [len(compared) for _, compared in scorable]
+            nearest = similarity[np.repeat(context.reply[places], counts), context.column[compared]]
             first = np.cumsum([0, *counts])
-            factor = self.factor(context.weight[seen])
+            factor = self.factor(context.weight[compared])
             values[context.items[places]] = nearest_reference_mean(nearest, factor, first, self.m)
 
     def refused(self, weight: Floats) -> str | None:

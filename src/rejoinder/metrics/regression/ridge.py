@@ -6,6 +6,11 @@ dev, with sets of 5 to 1,000 contexts.) Leaving a group out needs no new fit: wi
 the penalised products of all features, and Z those of the group,
 
     w_without = w - G Z' (I - Z G Z')⁻¹ (y - Z w)
+
+A prediction does not extrapolate: each feature of a row to predict is limited to the range that it
+has in the groups that are learnt from. The mean similarity to hundreds of references is nearly the
+same for all texts, so that a text of a context with three references can be a thousand standard
+deviations away from it; without the limit, such a text had a score of 66 (scores are from 0 to 1).
 """
 
 from __future__ import annotations
@@ -82,6 +87,9 @@ class Ridge:
     features: Features
     inverse: Floats
     weights: Floats
+    lowest: Floats
+    highest: Floats
+    """[g, f] the range of each feature in all groups but one."""
 
     @classmethod
     def fit(cls, rows: Floats, target: Floats, first: Ints) -> Ridge:
@@ -93,7 +101,8 @@ class Ridge:
             square += some.T @ some
             product += some.T @ target[begin : begin + BLOCK]
         inverse = np.asarray(np.linalg.inv(square), np.float64)
-        return cls(rows, target, first, features, inverse, inverse @ product)
+        lowest, highest = _ranges_of_others(rows, first, features)
+        return cls(rows, target, first, features, inverse, inverse @ product, lowest, highest)
 
     def without(self, group: int, queries: Floats) -> Floats:
         """Predict the rows ``queries`` from all groups but this one; NaN if there is no other."""
@@ -107,4 +116,24 @@ class Ridge:
             gain = self.inverse @ own.T
             residual = self.target[part] - own @ weights
             weights = weights - gain @ np.linalg.solve(np.eye(size) - own @ gain, residual)
-        return np.asarray(self.features(queries) @ weights)
+        limited = np.clip(self.features(queries), self.lowest[group], self.highest[group])
+        return np.asarray(limited @ weights)
+
+
+def _ranges_of_others(rows: Floats, first: Ints, features: Features) -> tuple[Floats, Floats]:
+    """Return [g, f] for each group the lowest and the highest features of all other groups."""
+    groups = len(first) - 1
+    # a row before and after the groups, so that there is always a neighbour on both sides
+    lowest = np.full((groups + 2, len(features.penalty())), np.inf)
+    highest = -lowest
+    for group in np.flatnonzero(np.diff(first)):
+        own = features(rows[first[group] : first[group + 1]])
+        lowest[group + 1], highest[group + 1] = own.min(axis=0), own.max(axis=0)
+    return _over_others(lowest, np.minimum), _over_others(highest, np.maximum)
+
+
+def _over_others(extremes: Floats, combine: np.ufunc) -> Floats:
+    """Combine [g + 2, f] over all rows but one, for each row but the first and the last."""
+    before = combine.accumulate(extremes)
+    after = combine.accumulate(extremes[::-1])[::-1]
+    return np.asarray(combine(before[:-2], after[2:]))

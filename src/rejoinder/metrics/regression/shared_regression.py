@@ -42,15 +42,15 @@ class SharedRegression:
         self._numbers: list[Ints] = []
         self._queries: list[Floats] = []
 
-    def read(self, context: Context, seen: Mapping[int, Ints], loo: bool) -> None:
-        """Add the references of a context as training rows; and the items ``seen``, with the
+    def read(self, context: Context, compared: Mapping[int, Ints], loo: bool) -> None:
+        """Add the references of a context as training rows; and the items of ``compared``, with the
         references that each is compared with, as rows to predict."""
         references = _ScoredReferences(context, self._texts, self._own)
         rows, target = references.training_rows()
         self._rows.append(rows)
         self._target.append(target)
-        self._numbers.append(context.items[list(seen)])
-        self._queries.append(references.query_rows(seen, loo))
+        self._numbers.append(context.items[list(compared)])
+        self._queries.append(references.query_rows(compared, loo))
 
     def predictions(self) -> tuple[Ints, Floats]:
         """Return the numbers of the items to predict, and their values; NaN for those without
@@ -99,21 +99,21 @@ class _ScoredReferences:
         for place in np.flatnonzero(self.usable).tolist():
             others = np.flatnonzero(self.usable & (self.same != self.same[place]))
             others = self._comparable_to(place, others)
-            kept = self._evened(place, others, self.good[others], bool(self.good[place]))
+            kept = self._balanced(place, others, self.good[others], bool(self.good[place]))
             if len(kept):
                 rows.append(place)
                 lists.append((others[kept], self.weight[others[kept]]))
         return self._features(rows, lists), (self.weight[rows] + 1) / 2
 
-    def query_rows(self, seen: Mapping[int, Ints], loo: bool) -> Floats:
+    def query_rows(self, compared: Mapping[int, Ints], loo: bool) -> Floats:
         """Return the features of replies that are compared with these references."""
         lists = []
-        rows = self.context.reply[list(seen)].tolist()
-        for text, own in zip(rows, seen.values(), strict=True):
+        rows = self.context.reply[list(compared)].tolist()
+        for text, own in zip(rows, compared.values(), strict=True):
             columns, weight = self.context.column[own], self.context.weight[own]
             itself = np.flatnonzero(self.usable & (self.same == self.context.same[text]))
             if loo and len(itself):
-                kept = self._evened(text, columns, weight > 0, bool(self.good[itself[0]]))
+                kept = self._balanced(text, columns, weight > 0, bool(self.good[itself[0]]))
                 columns, weight = columns[kept], weight[kept]
             lists.append((columns, weight))
         return self._features(rows, lists)
@@ -124,14 +124,16 @@ class _ScoredReferences:
         comparable = ~np.isnan(self.context.similarity[:, text, columns]).any(axis=0)
         return columns[comparable]
 
-    def _evened(self, text: int, columns: Ints, good: Flags, is_good: bool) -> Ints:
+    def _balanced(self, text: int, columns: Ints, good: Flags, is_good: bool) -> Ints:
         """Return positions in ``columns``: all of the text's own kind, and of the other kind at
         most one fewer than the context has."""
         other = np.flatnonzero(good != is_good)
         limit = int((self.usable & (self.good != is_good)).sum()) - 1
         if len(other) <= limit:
             return np.arange(len(columns))
-        order = np.argsort(_mixed(self.digest[text], self.digest[columns[other]]), kind="stable")
+        order = np.argsort(
+            _hash_pairs(self.digest[text], self.digest[columns[other]]), kind="stable"
+        )
         return np.sort(np.setdiff1d(np.arange(len(columns)), other[order[max(limit, 0) :]]))
 
     def _features(self, rows: Sequence[int], lists: Sequence[tuple[Ints, Floats]]) -> Floats:
@@ -142,10 +144,10 @@ class _ScoredReferences:
         weight = np.concatenate([np.zeros(0), *(weight for _, weight in lists)])
         texts = np.array(rows, np.int64)
         near = reference_features(self.context.similarity, texts, columns, first, weight > 0)
-        alone = [self._alone(text, *some) for text, some in zip(texts, lists, strict=True)]
+        alone = [self._own_prediction(text, *some) for text, some in zip(texts, lists, strict=True)]
         return np.column_stack([near, np.array(alone, np.float64)])
 
-    def _alone(self, text: np.int64, columns: Ints, weight: Floats) -> float:
+    def _own_prediction(self, text: np.int64, columns: Ints, weight: Floats) -> float:
         """Return the prediction of the context's own regression for a text, less the mean score of
         these references: 0 if they are too few, or cannot be compared; NaN if there are none. (The
         mean itself would leak the label: without a good reference it is lower.)"""
@@ -157,7 +159,7 @@ class _ScoredReferences:
         return float(prediction - (weight.mean() + 1) / 2)
 
 
-def _mixed(one: np.uint64, others: Digests) -> Digests:
+def _hash_pairs(one: np.uint64, others: Digests) -> Digests:
     """Return pseudo-random numbers that depend on the two digests only."""
     with np.errstate(over="ignore"):
         mixed = one * np.uint64(0x9E3779B97F4A7C15) + others * np.uint64(0xC2B2AE3D27D4EB4F)

@@ -96,11 +96,11 @@ class Svr(Estimator):
     ) -> None:
         shared = SharedRegression(batch.table.texts, self._own) if self.needs_whole_set else None
         for context in every:
-            seen = self._seen(context, reasons)
+            compared = self._references_of_items(context, reasons)
             if self.share != "always":
-                self._alone(context, seen, values, reasons)
+                self._score_alone(context, compared, values, reasons)
             if shared is not None:
-                few = {p: s for p, s in seen.items() if self._is_few(s)}
+                few = {p: s for p, s in compared.items() if self._is_few(s)}
                 shared.read(context, few, self.loo)
         if shared is None:
             return
@@ -110,34 +110,34 @@ class Svr(Estimator):
             elif self.share == "always":
                 reasons[number] = TOO_LITTLE
 
-    def _seen(self, context: Context, reasons: Reasons) -> dict[int, Ints]:
+    def _references_of_items(self, context: Context, reasons: Reasons) -> dict[int, Ints]:
         """Return the references of each item that can be scored."""
         references = {}
         for place in range(len(context.items)):
             own = slice(context.first[place], context.first[place + 1])
             if np.isnan(context.weight[own]).any():
                 reasons[context.items[place]] = NO_SCORE
-            elif (seen := self.seen(context, place, reasons)) is not None:
-                references[place] = seen
+            elif (compared := self.references_to_compare(context, place, reasons)) is not None:
+                references[place] = compared
         return references
 
-    def _is_few(self, seen: Ints) -> bool:
-        return self.share == "always" or len(seen) < self.min_references
+    def _is_few(self, compared: Ints) -> bool:
+        return self.share == "always" or len(compared) < self.min_references
 
-    def _alone(
-        self, context: Context, seen: dict[int, Ints], values: Floats, reasons: Reasons
+    def _score_alone(
+        self, context: Context, compared: dict[int, Ints], values: Floats, reasons: Reasons
     ) -> None:
         """Score the items of a context by its own references; replies with the same references
         share a regression."""
         models: dict[bytes, list[int]] = {}
-        for place, own in seen.items():
+        for place, own in compared.items():
             if len(own) < MIN_REFERENCES:
                 reasons[context.items[place]] = TOO_FEW
                 continue
             key = context.column[own].tobytes() + context.weight[own].tobytes()
             models.setdefault(key, []).append(place)
         for places in models.values():
-            own = seen[places[0]]
+            own = compared[places[0]]
             if (why := context.incomparable(context.column[own])) is not None:
                 reasons[context.items[places]] = why
             else:

@@ -102,9 +102,9 @@ def correlation_table(
     return CorrelationTable(shown_rows, strip_axis(scale) if ends else None)
 
 
-def annotators(found: MetaEvaluation) -> str:
+def annotators(evaluation: MetaEvaluation) -> str:
     """Return a sentence about the agreement of the annotators."""
-    return "" if found.humans is None else annotator_facts(found.humans) + "."
+    return "" if evaluation.humans is None else annotator_facts(evaluation.humans) + "."
 
 
 def scatters(analysis: Analysis, names: Sequence[str]) -> list[Figure]:
@@ -152,8 +152,8 @@ def _noise(ratings: Floats) -> float:
     )
 
 
-def _correlation(found: MetaEvaluation | None, name: str) -> str:
-    results = found.results if found else []
+def _correlation(evaluation: MetaEvaluation | None, name: str) -> str:
+    results = evaluation.results if evaluation else []
     result = next((r for r in results if r.metric == name), None)
     if result is None:
         return "–"

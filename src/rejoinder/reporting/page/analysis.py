@@ -21,6 +21,7 @@ from rejoinder.meta_evaluation.join import Joined
 from rejoinder.meta_evaluation.ranking import (
     MAX_ALL_PAIRS,
     PEOPLE,
+    RESAMPLES,
     NotComparable,
     RankedSystem,
     Ranking,
@@ -33,6 +34,8 @@ from rejoinder.reporting.page.report_data import ReportData
 
 Floats = NDArray[np.float64]
 
+MAX_DIFFERENCES = 10**8
+"""Resampled differences of systems in all rankings of a page; they take about ten seconds."""
 MAX_RATED = 10_000
 """Rated items that agreement is computed over; more would take minutes and change little."""
 
@@ -98,6 +101,7 @@ class Analysis:
     coverage: CoverageSummary | None
     evaluator: EvaluatorInfo | None = None
     curves: Mapping[str, Sequence[CurvePoint]] = field(default_factory=dict)
+    ranking_resamples: int = RESAMPLES
 
     @property
     def headline(self) -> SystemOrder:
@@ -117,16 +121,17 @@ def analyse(
 ) -> Analysis:
     """Compute the statistics of a report; ``step`` is called with the name of each step."""
     orders = []
+    resamples = ranking_resamples(settings, len(data.metrics), len(data.systems))
     for name in data.metrics:
         step(f"ranking systems by {name}")
         scores, reasons = data.joined.item_scores[name], data.notes.reasons.get(name, {})
-        orders.append(_order(name, data.items, scores, reasons, settings))
+        orders.append(_order(name, data.items, scores, reasons, settings, resamples))
     step("comparing with people")
     people = None
     if not np.isnan(data.joined.human).all():
         rated = np.flatnonzero(~np.isnan(data.joined.human)).tolist()
         items = [data.items[i] for i in rated]
-        people = _order(PEOPLE, items, data.joined.human[rated], {}, settings)
+        people = _order(PEOPLE, items, data.joined.human[rated], {}, settings, resamples)
     return Analysis(
         data,
         settings,
@@ -136,7 +141,15 @@ def analyse(
         _coverage(data, evaluator),
         evaluator,
         curves or {},
+        resamples,
     )
+
+
+def ranking_resamples(settings: MetaSettings, metrics: int, systems: int) -> int:
+    """Return the number of resamples of rankings: as many as in ``compare`` by default, so that
+    both find the same differences significant, unless rankings are very many."""
+    pairs = metrics * systems * (systems - 1) // 2
+    return max(settings.resamples, min(RESAMPLES, MAX_DIFFERENCES // max(1, pairs)))
 
 
 def _order(
@@ -145,10 +158,11 @@ def _order(
     values: Floats,
     reasons: Mapping[str, str],
     settings: MetaSettings,
+    resamples: int,
 ) -> SystemOrder:
     better = name == PEOPLE or higher_is_better(name)
     systems = list(dict.fromkeys(item.system for item in items))
-    options = RankingOptions(settings.resamples, settings.seed)
+    options = RankingOptions(resamples, settings.seed)
     try:
         ranking = rank_values(
             items,
@@ -162,12 +176,14 @@ def _order(
         return SystemOrder(name, ranking.systems, ranking, None, better, unranked)
     except NotComparable as error:
         why_not = str(error)
-    alone = _alone(items, values, systems, options)
+    alone = _separate_means(
+        items, values, systems, RankingOptions(settings.resamples, settings.seed)
+    )
     alone.sort(key=lambda row: -row.value if better else row.value)
     return SystemOrder(name, alone, None, why_not, better, len(systems) - len(alone))
 
 
-def _alone(
+def _separate_means(
     items: Sequence[Item], values: Floats, systems: Sequence[str], options: RankingOptions
 ) -> list[RankedSystem]:
     """Return the mean of each system on its own; intervals only of a moderate number of systems."""

@@ -34,6 +34,7 @@ from rejoinder.reporting.page.verdict import (
 )
 from rejoinder.reporting.plots.scales import shown
 from rejoinder.reporting.plots.svg import PALETTE, SHAPES, key
+from rejoinder.reporting.tables import has_own_contexts
 from rejoinder.version import __version__
 
 MAX_REASONS = 60
@@ -89,6 +90,7 @@ def build(analysis: Analysis, provenance: Provenance) -> dict[str, Any]:
         "signatures": [(n, shortened(s, 600)) for n, s in data.notes.signatures.items()],
         "versions": _versions(),
         "settings": analysis.settings,
+        "ranking_resamples": analysis.ranking_resamples,
     }
 
 
@@ -103,13 +105,14 @@ def _lead(analysis: Analysis) -> list[Phrase]:
     sentences = []
     if headline.ranking is not None and len(headline.systems) > 1:
         tested = "neighbours" if headline.ranking.neighbours_only else "pairs"
+        each = ", each pair on all that the two answered" * has_own_contexts(headline.ranking)
         sentences.append(
             [
                 (
                     "",
                     f"Compared on {headline.ranking.contexts:,} contexts that all systems"
-                    " answered. “Better” means significant at the 5 % level after correction for"
-                    f" the number of {tested}.",
+                    f" answered{each}. “Better” means significant at the 5 % level after correction"
+                    f" for the number of {tested}.",
                 )
             ]
         )

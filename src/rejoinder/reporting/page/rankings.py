@@ -13,7 +13,7 @@ from rejoinder.reporting.page.analysis import Analysis, SystemOrder
 from rejoinder.reporting.plots.scales import Scale, shown
 from rejoinder.reporting.plots.strips import strip, strip_axis
 from rejoinder.reporting.plots.svg import key
-from rejoinder.reporting.tables import MAX_PAIRS, p_value, ranking_notes
+from rejoinder.reporting.tables import MAX_PAIRS, has_own_contexts, p_value, ranking_notes
 
 MAX_TABLES = 24
 """Metrics with a table of systems of their own."""
@@ -46,6 +46,8 @@ class RankingTable:
     grouped: bool
     notes: list[str]
     pairs: list[list[str]]
+    own_contexts: bool
+    """Whether pairs have a column with their number of contexts."""
     pairs_title: str
     more_pairs: int
 
@@ -84,6 +86,7 @@ def ranking_table(
     ]
     pairs = order.ranking.pairs if order.ranking else []
     neighbours = order.ranking is not None and order.ranking.neighbours_only
+    own_contexts = order.ranking is not None and has_own_contexts(order.ranking)
     return RankingTable(
         order.name,
         title(order),
@@ -91,7 +94,8 @@ def ranking_table(
         strip_axis(scale) if rows else None,
         order.ranking is not None and len(order.systems) > 1 and not neighbours,
         _notes(order, len(order.systems) - len(some)),
-        [_pair(pair) for pair in pairs[:MAX_PAIRS]],
+        [_pair(pair, own_contexts) for pair in pairs[:MAX_PAIRS]],
+        own_contexts,
         "Tests of neighbours in the ranking" if neighbours else "Tests of all pairs of systems",
         max(0, len(pairs) - MAX_PAIRS),
     )
@@ -121,10 +125,11 @@ def _notes(order: SystemOrder, more: int) -> list[str]:
     return notes
 
 
-def _pair(pair: SystemPair) -> list[str]:
+def _pair(pair: SystemPair, own_contexts: bool) -> list[str]:
     return [
         pair.better,
         pair.worse,
+        *([f"{pair.contexts:,}"] if own_contexts else []),
         f"{shown(pair.difference)} {interval(pair.low, pair.high)}",
         p_value(pair.p_bootstrap),
         p_value(pair.p_randomisation),

@@ -12,6 +12,7 @@ from rejoinder.items import Item, Score
 from rejoinder.meta_evaluation.join import Joined, join
 from rejoinder.meta_evaluation.ranking import find_label
 from rejoinder.spec import did_you_mean
+from rejoinder.wording import option
 
 PREFERRED = ("rejoinder", "ruber")
 """Metrics that rank the systems unless another one is chosen: they need no references."""
@@ -111,5 +112,5 @@ def _ranking_metric(available: Sequence[str], wanted: str | None) -> str:
     label = find_label(available, wanted)
     if label is None:
         hint = did_you_mean(wanted, available)
-        raise UsageError(f"--metric: the scores have no '{wanted}': {hint}")
+        raise UsageError(f"{option('metric')}: the scores have no '{wanted}': {hint}")
     return label

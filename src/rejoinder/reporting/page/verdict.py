@@ -9,7 +9,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from rejoinder.meta_evaluation.ranking import ALPHA, PEOPLE, Ranking, SystemPair
+from rejoinder.meta_evaluation.ranking import (
+    PEOPLE,
+    Ranking,
+    SystemPair,
+    reversed_pairs,
+    significant_pairs,
+)
 from rejoinder.reporting.page.analysis import SystemOrder
 
 Phrase = list[tuple[str, str]]
@@ -71,19 +77,17 @@ def answer(order: SystemOrder) -> Phrase:
     return [*by, *_differences(order.ranking), ("", ".")]
 
 
-def _significant(ranking: Ranking) -> list[SystemPair]:
-    return [pair for pair in ranking.pairs if (p := pair.p_adjusted) is not None and p <= ALPHA]
-
-
 def _differences(ranking: Ranking) -> Phrase:
     names = [row.system for row in ranking.systems]
-    significant = _significant(ranking)
+    significant = significant_pairs(ranking)
     if ranking.neighbours_only:
         return _first_two(names, significant)
     if not significant and len(names) > MAX_NAMED:
         return [("", f"no two of the {len(names)} systems can be told apart")]
     if not significant:
         return [*join_names(names), ("", " can’t be told apart")]
+    if reversed_pairs(ranking):  # the order of the ranking would contradict the tests
+        return _pairs(significant, " is better than ")
     tiers = _tiers(ranking)
     if tiers is not None:
         return _by_tiers(tiers)
@@ -212,8 +216,8 @@ class Contrast:
 def contrast(people: Ranking, other: Ranking) -> Contrast:
     """Compare the significant differences of a metric with those of people, pair by pair."""
     result = Contrast()
-    of_people = {frozenset((pair.better, pair.worse)): pair for pair in _significant(people)}
-    of_metric = {frozenset((pair.better, pair.worse)): pair for pair in _significant(other)}
+    of_people = {frozenset((pair.better, pair.worse)): pair for pair in significant_pairs(people)}
+    of_metric = {frozenset((pair.better, pair.worse)): pair for pair in significant_pairs(other)}
     tested = {frozenset((pair.better, pair.worse)) for pair in other.pairs}
     for names, pair in of_people.items():
         same = of_metric.get(names)

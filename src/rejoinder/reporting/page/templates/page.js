@@ -65,7 +65,7 @@
   }
 
   function chosen() {
-    var words = state.words.toLowerCase().split(/\s+/).filter(Boolean), found = [];
+    var words = state.words.toLowerCase().split(/\s+/).filter(Boolean), matching = [];
     data.items.forEach(function (item, index) {
       if (state.system >= 0 && item[SYSTEM] !== state.system) return;
       if (state.missing === -1 && !Object.keys(item[REASONS]).length) return;
@@ -74,9 +74,9 @@
         var text = haystack(index);
         if (!words.every(function (word) { return text.indexOf(word) >= 0; })) return;
       }
-      found.push(index);
+      matching.push(index);
     });
-    if (state.sort === null) return found;
+    if (state.sort === null) return matching;
     var sort = state.sort, sign = state.down ? -1 : 1;
     function value(index) {
       var item = data.items[index];
@@ -84,7 +84,7 @@
       if (sort === "reply") return data.texts[item[REPLY]];
       return sort === "rating" ? item[RATING] : item[SCORES][sort];
     }
-    return found.sort(function (a, b) {
+    return matching.sort(function (a, b) {
       var x = value(a), y = value(b);
       if (x === null || y === null) return x === y ? a - b : x === null ? 1 : -1; // missing values last
       if (typeof x === "string") return -sign * (x < y ? 1 : x > y ? -1 : 0) || a - b;
@@ -116,9 +116,9 @@
       var again = table.querySelector('[data-sort="' + column.sort + '"]');
       if (again) again.focus();
     }, "data-sort": column.sort }, [make(column.code ? "code" : "span", { text: column.name }), arrow]);
-    var given = { scope: "col", role: "columnheader", "class": column.kind };
-    if (active) given["aria-sort"] = state.down ? "descending" : "ascending";
-    return make("th", given, [button]);
+    var attributes = { scope: "col", role: "columnheader", "class": column.kind };
+    if (active) attributes["aria-sort"] = state.down ? "descending" : "ascending";
+    return make("th", attributes, [button]);
   }
 
   function line(index) {
@@ -152,8 +152,8 @@
   }
 
   function inside(item) {
-    var found = [];
-    function part(title, content) { found.push(make("h4", { text: title }), content); }
+    var elements = [];
+    function part(title, content) { elements.push(make("h4", { text: title }), content); }
     if (item[CONTEXT].length) {
       part("Context, oldest turn first", make("ol", {}, item[CONTEXT].map(function (turn) {
         return make("li", { dir: "auto", text: data.texts[turn] });
@@ -189,7 +189,7 @@
     });
     if (item[RATING] !== null) scores.unshift(make("div", {}, [make("dt", { text: "people" }), make("dd", { text: number(item[RATING], 2) })]));
     part("Scores", make("dl", {}, scores));
-    return found;
+    return elements;
   }
 
   function option(value, text) { return make("option", { value: value, text: text }); }
@@ -250,9 +250,9 @@
     make("div", { "class": "wide", role: "region", "aria-label": "Items", tabindex: "0" }, [table]), pages);
 
   function draw() {
-    var found = chosen(), last = Math.max(0, Math.ceil(found.length / state.size) - 1);
+    var matching = chosen(), last = Math.max(0, Math.ceil(matching.length / state.size) - 1);
     state.page = Math.min(state.page, last);
-    var start = state.page * state.size, some = found.slice(start, start + state.size);
+    var start = state.page * state.size, some = matching.slice(start, start + state.size);
     sorting.querySelector("select").value = state.sort === null ? "" : String(state.sort);
     table.textContent = "";
     table.append(
@@ -261,9 +261,9 @@
         make("th", { scope: "col", role: "columnheader", "class": "does" }, [make("span", { "class": "hidden", text: "More" })])
       ]))]),
       make("tbody", { role: "rowgroup" }, some.map(line)));
-    status.textContent = !found.length ? "No items match." :
+    status.textContent = !matching.length ? "No items match." :
       (start + 1).toLocaleString("en") + " to " + (start + some.length).toLocaleString("en") + " of " +
-      found.length.toLocaleString("en") + (found.length < data.items.length ? " matching" : "") + " items";
+      matching.length.toLocaleString("en") + (matching.length < data.items.length ? " matching" : "") + " items";
     pages.textContent = "";
     [["Previous", -1, state.page === 0], ["Next", 1, state.page === last]].forEach(function (one) {
       var button = make("button", { type: "button", text: one[0], onclick: function () {

@@ -8,8 +8,8 @@ the context.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from rejoinder.items import Item, Reference
@@ -24,8 +24,10 @@ MAX_GOOD_REFERENCES = 4
 NO_RATER = "the evaluator has no rater: its logs were too small to train one"
 
 Turns = tuple[str, ...]
-RatingQuery = tuple[Turns, str | None, Turns, str]
-"""A context, a good reply to it or None, the turns that the rated reply answers, and that reply."""
+RatingQuery = tuple[Turns, str, Turns, str]
+"""A context, a good reply to it, the turns that the rated reply answers, and that reply."""
+RatingKey = tuple[Turns, tuple[str, ...], tuple[int | None, ...]]
+"""What decides the ratings of an item: its context, good references, and retrieved rows."""
 
 
 def rate_references(
@@ -33,29 +35,53 @@ def rate_references(
 ) -> list[list[Reference]]:
     """Return the retrieved references of each item with their ratings.
 
-    Equal queries are rated once: systems that are compared share contexts and references.
+    Items with the same context, good references and retrieved references are rated once: systems
+    that are compared share them.
     """
-    answered = _answered_turns(evaluator, retrieved)
-    keys = []
-    queries: dict[Hashable, list[list[RatingQuery]]] = {}
+    keys: list[RatingKey] = []
+    retrieved_of: dict[RatingKey, Sequence[RetrievedReference]] = {}
     for item, some in zip(items, retrieved, strict=True):
-        context = tuple(item.context)
         good = tuple(good_references(item)) if evaluator.rater is not None else ()
-        key = context, good, tuple(each.row for each in some)
-        if key not in queries:
-            queries[key] = _rating_queries(context, good, some, answered)
+        key = tuple(item.context), good, tuple([each.row for each in some])
+        retrieved_of[key] = some
         keys.append(key)
-    ratings = _ratings(
-        evaluator, dict.fromkeys(chain.from_iterable(chain.from_iterable(queries.values())))
-    )
-    means = {
+    compared = {key: some for key, some in retrieved_of.items() if key[1]}
+    scored = {key: some for key, some in retrieved_of.items() if not key[1]}
+    ratings = _compared_with_good(evaluator, compared) | _scored_for_context(evaluator, scored)
+    return [
+        [each.reference(rating) for each, rating in zip(some, ratings[key], strict=True)]
+        for some, key in zip(retrieved, keys, strict=True)
+    ]
+
+
+def _compared_with_good(
+    evaluator: Evaluator, retrieved_of: Mapping[RatingKey, Sequence[RetrievedReference]]
+) -> dict[RatingKey, list[float]]:
+    """Rate retrieved references against the good references of their items, by the rater."""
+    answered = _answered_turns(evaluator, retrieved_of.values())
+    queries = {
+        key: _rating_queries(key[0], key[1], some, answered) for key, some in retrieved_of.items()
+    }
+    ratings = _ratings(evaluator, chain.from_iterable(chain.from_iterable(queries.values())))
+    return {
         key: [_mean([ratings[query] for query in some]) for some in of_key]
         for key, of_key in queries.items()
     }
-    return [
-        [each.reference(rating) for each, rating in zip(some, means[key], strict=True)]
-        for some, key in zip(retrieved, keys, strict=True)
-    ]
+
+
+def _scored_for_context(
+    evaluator: Evaluator, retrieved_of: Mapping[RatingKey, Sequence[RetrievedReference]]
+) -> dict[RatingKey, list[float]]:
+    """Rate how well retrieved references fit the context, by the unreferenced scorer."""
+    if not any(retrieved_of.values()):
+        return {key: [] for key in retrieved_of}
+    contexts = [key[0] for key, some in retrieved_of.items() for _ in some]
+    texts = [each.text for some in retrieved_of.values() for each in some]
+    ratings = iter((2 * evaluator.score(contexts, texts) - 1).tolist())
+    return {
+        key: [_rounded(rating) for rating in islice(ratings, len(some))]
+        for key, some in retrieved_of.items()
+    }
 
 
 def rate_replies(evaluator: Evaluator, items: Sequence[Item]) -> list[float]:
@@ -66,7 +92,7 @@ def rate_replies(evaluator: Evaluator, items: Sequence[Item]) -> list[float]:
         queries_of_items.append(
             [(context, good, (), item.response) for good in good_references(item)]
         )
-    ratings = _ratings(evaluator, dict.fromkeys(chain.from_iterable(queries_of_items)))
+    ratings = _ratings(evaluator, chain.from_iterable(queries_of_items))
     return [_mean([ratings[query] for query in queries]) for queries in queries_of_items]
 
 
@@ -77,8 +103,6 @@ def _rating_queries(
     answered: dict[int, Turns],
 ) -> list[list[RatingQuery]]:
     """Return for each retrieved reference the queries whose ratings are averaged."""
-    if not good_replies:
-        return [[(context, None, (), each.text)] for each in retrieved]
     # the parrot's reply answers no turn of the pool
     turns = [() if each.row is None else answered[each.row] for each in retrieved]
     return [
@@ -88,7 +112,11 @@ def _rating_queries(
 
 
 def _mean(ratings: list[float]) -> float:
-    return round(min(1.0, max(-1.0, sum(ratings) / len(ratings))), DIGITS)
+    return _rounded(sum(ratings) / len(ratings))
+
+
+def _rounded(rating: float) -> float:
+    return round(min(1.0, max(-1.0, rating)), DIGITS)
 
 
 def good_references(item: Item) -> list[str]:
@@ -109,26 +137,16 @@ def _answered_turns(
 ) -> dict[int, Turns]:
     """Return for rows of the pool the turns that their response answered."""
     rows = sorted({each.row for some in retrieved for each in some if each.row is not None})
-    if evaluator.rater is None:
-        return dict.fromkeys(rows, ())
     pool = evaluator.pool
     turns = zip(pool.contexts(rows), pool.utterances(rows), strict=True)
     return {row: (*before, utterance) for row, (before, utterance) in zip(rows, turns, strict=True)}
 
 
 def _ratings(evaluator: Evaluator, queries: Iterable[RatingQuery]) -> dict[RatingQuery, float]:
-    """Rate with the rater where there is a good reply, with the unreferenced scorer elsewhere."""
-    compared: list[RatingQuery] = []
-    scored: list[RatingQuery] = []
-    for query in queries:
-        (scored if query[1] is None else compared).append(query)
-    rated: dict[RatingQuery, float] = {}
-    if compared and evaluator.rater is not None:
-        contexts, good, turns, texts = zip(*compared, strict=True)
-        ratings = evaluator.rate(contexts, [str(text) for text in good], turns, texts)
-        rated |= zip(compared, ratings.tolist(), strict=True)
-    if scored:
-        contexts, _, _, texts = zip(*scored, strict=True)
-        scores = 2 * evaluator.score(contexts, texts) - 1
-        rated |= zip(scored, scores.tolist(), strict=True)
-    return rated
+    """Rate with the rater; equal queries once."""
+    different = list(dict.fromkeys(queries))
+    if not different:
+        return {}
+    contexts, good, turns, texts = zip(*different, strict=True)
+    ratings = evaluator.rate(contexts, good, turns, texts)
+    return dict(zip(different, ratings.tolist(), strict=True))

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -83,8 +83,7 @@ class ItemQueries:
         return k + max(self.num_references, default=0)
 
 
-@dataclass(frozen=True)
-class RetrievedReference:
+class RetrievedReference(NamedTuple):
     """A new reference of an item, and the row of the pool that it is from; None for the parrot."""
 
     text: str
@@ -143,12 +142,12 @@ class ReferenceSelector:
         self, texts: dict[int, str], number: int, references: frozenset[str], utterance: str
     ) -> list[RetrievedReference]:
         new: list[RetrievedReference] = []
-        pairs = zip(self._hits.rows[number].tolist(), self._hits.scores[number], strict=True)
-        for row, score in pairs:
+        rows, scores = self._hits.rows[number].tolist(), self._hits.scores[number].tolist()
+        for row, score in zip(rows, scores, strict=True):
             if row < 0 or len(new) == self._settings.k:
                 break
             if texts[row] not in references:
-                new.append(RetrievedReference(texts[row], row, round(float(score), DIGITS)))
+                new.append(RetrievedReference(texts[row], row, round(score, DIGITS)))
         if not new:
             return []
         present = references | {reference.text for reference in new}

@@ -40,7 +40,9 @@ class FoldedScorer:
         self.bias = torch.cat([layer.bias for layer in hidden])
         self.output = torch.cat([layer.weight[0] for layer in outputs]) / len(members)
         self.output_bias = torch.stack([layer.bias for layer in outputs]).mean()
-        self.matrices = torch.stack([bilinear_matrices(member) for member in members])
+        # [views, dimensions, members · dimensions]
+        matrices = torch.stack([bilinear_matrices(member) for member in members])
+        self.matrices = matrices.permute(1, 2, 0, 3).flatten(2).contiguous()
         weights = torch.stack([layer.weight for layer in hidden])
         # [members, hidden_size, …] each
         split = torch.split(weights, first.part_sizes(), dim=2)
@@ -82,7 +84,9 @@ class FoldedScorer:
             by_reply_sign = said.flatten() + last @ with_turn.flatten(0, 1).T
             hidden += replies[:, size].reshape(count, -1, 1) * by_reply_sign.unsqueeze(1)
         # qᵀ M r: [n, members · views, dimensions] times [n, dimensions, replies]
-        turned = torch.einsum("nvd,mvde->nmve", queries, self.matrices).flatten(1, 2)
+        turned = torch.bmm(queries.transpose(0, 1), self.matrices)
+        turned = turned.reshape(len(self.matrices), count, -1, size).permute(1, 2, 0, 3)
+        turned = turned.flatten(1, 2)
         hidden += (reply @ turned.transpose(1, 2)) @ self.nearness
         for number in range(count):
             matrix = self.reply.clone()

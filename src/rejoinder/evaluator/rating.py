@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from rejoinder.evaluator.rating_cache import RatingKey, Ratings, Turns, cached_ratings
 from rejoinder.items import Item, Reference
 from rejoinder.retrieve.retrieved_references import DIGITS, RetrievedReference
 
@@ -23,11 +24,8 @@ MAX_GOOD_REFERENCES = 4
 
 NO_RATER = "the evaluator has no rater: its logs were too small to train one"
 
-Turns = tuple[str, ...]
 RatingQuery = tuple[Turns, str, Turns, str]
 """A context, a good reply to it, the turns that the rated reply answers, and that reply."""
-RatingKey = tuple[Turns, tuple[str, ...], tuple[int | None, ...]]
-"""What decides the ratings of an item: its context, good references, and retrieved rows."""
 
 
 def rate_references(
@@ -36,7 +34,7 @@ def rate_references(
     """Return the retrieved references of each item with their ratings.
 
     Items with the same context, good references and retrieved references are rated once: systems
-    that are compared share them.
+    that are compared share them. Ratings are kept in the cache.
     """
     keys: list[RatingKey] = []
     retrieved_of: dict[RatingKey, Sequence[RetrievedReference]] = {}
@@ -45,9 +43,13 @@ def rate_references(
         key = tuple(item.context), good, tuple([each.row for each in some])
         retrieved_of[key] = some
         keys.append(key)
-    compared = {key: some for key, some in retrieved_of.items() if key[1]}
-    scored = {key: some for key, some in retrieved_of.items() if not key[1]}
-    ratings = _compared_with_good(evaluator, compared) | _scored_for_context(evaluator, scored)
+
+    def rate(missing: Sequence[RatingKey]) -> Ratings:
+        compared = {key: retrieved_of[key] for key in missing if key[1]}
+        scored = {key: retrieved_of[key] for key in missing if not key[1]}
+        return _compared_with_good(evaluator, compared) | _scored_for_context(evaluator, scored)
+
+    ratings = cached_ratings(evaluator, keys, rate)
     return [
         [each.reference(rating) for each, rating in zip(some, ratings[key], strict=True)]
         for some, key in zip(retrieved, keys, strict=True)
@@ -56,7 +58,7 @@ def rate_references(
 
 def _compared_with_good(
     evaluator: Evaluator, retrieved_of: Mapping[RatingKey, Sequence[RetrievedReference]]
-) -> dict[RatingKey, list[float]]:
+) -> Ratings:
     """Rate retrieved references against the good references of their items, by the rater."""
     answered = _answered_turns(evaluator, retrieved_of.values())
     queries = {
@@ -71,7 +73,7 @@ def _compared_with_good(
 
 def _scored_for_context(
     evaluator: Evaluator, retrieved_of: Mapping[RatingKey, Sequence[RetrievedReference]]
-) -> dict[RatingKey, list[float]]:
+) -> Ratings:
     """Rate how well retrieved references fit the context, by the unreferenced scorer."""
     if not any(retrieved_of.values()):
         return {key: [] for key in retrieved_of}

@@ -20,6 +20,7 @@ import torch
 from rejoinder.learn.batches import make_rng
 from rejoinder.learn.checkpoint import Model
 from rejoinder.learn.dialogue.batches import DialogueBatch, DialogueBatches, collate
+from rejoinder.learn.dialogue.contexts import Contexts
 from rejoinder.learn.dialogue.decoding import Decoding, decode
 from rejoinder.learn.dialogue.dialogues import Dialogues, Piece
 from rejoinder.learn.dialogue.make_network import make_network
@@ -98,7 +99,7 @@ def main() -> None:
     assert isinstance(network, GenerativeNetwork)
     network.eval()
     test = [d[:k] for d in read("test.txt", 1000) for k in range(1, len(d))][:CONTEXTS]
-    encoded = Dialogues.of_contexts(test, vocabulary, settings.data)
+    encoded = Contexts.of(test, vocabulary, settings.data)
     rngs = [make_rng(number) for number in range(len(test))]
     how, never = Decoding(method="greedy"), vocabulary.never_generated
     began = time.perf_counter()

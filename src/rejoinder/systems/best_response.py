@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import DataError
 from rejoinder.files.checked import inside, read_array, read_table
-from rejoinder.learn.dialogue.dialogues import Dialogues
+from rejoinder.learn.dialogue.contexts import Contexts
 from rejoinder.learn.dialogue.responses import encode_contexts, encode_responses
 from rejoinder.learn.dialogue.system_folder import RESPONSE_VECTORS, RESPONSES
 from rejoinder.systems.system import Replies, Request
@@ -36,7 +36,7 @@ def best_responses(
     network: DualEncoder,
     vocabulary: Vocabulary,
     settings: DialogueDataSettings,
-    contexts: Dialogues,
+    contexts: Contexts,
     request: Request,
 ) -> list[Replies]:
     """Return the n best responses to each context."""

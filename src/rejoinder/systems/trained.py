@@ -28,8 +28,8 @@ from rejoinder.systems.system import Replies, Request, context_rng, distinct
 from rejoinder.wording import option
 
 if TYPE_CHECKING:
+    from rejoinder.learn.dialogue.contexts import Contexts
     from rejoinder.learn.dialogue.decoding import Decoding
-    from rejoinder.learn.dialogue.dialogues import Dialogues
     from rejoinder.learn.dialogue.networks.network import GenerativeNetwork
     from rejoinder.learn.dialogue.vocabulary import Vocabulary
 
@@ -84,14 +84,14 @@ class Trained(Seeded):
             import torch  # noqa: F401
         except ImportError as error:
             raise missing_extra("neural", str(error.name), task="a trained network") from None
-        from rejoinder.learn.dialogue.dialogues import Dialogues
+        from rejoinder.learn.dialogue.contexts import Contexts
         from rejoinder.learn.dialogue.load_system import load_system
         from rejoinder.learn.dialogue.networks.network import GenerativeNetwork
 
         network, vocabulary, data = load_system(self.folder)
         self._report_contexts(contexts, data, request.note)
         turns = [[turn for turn in context if turn.strip()] for context in contexts]
-        encoded = Dialogues.of_contexts(turns, vocabulary, data)
+        encoded = Contexts.of(turns, vocabulary, data)
         if isinstance(network, GenerativeNetwork):
             return self._generate(network, vocabulary, contexts, encoded, request)
         from rejoinder.learn.dialogue.networks.dual_encoder import DualEncoder
@@ -105,7 +105,7 @@ class Trained(Seeded):
         network: GenerativeNetwork,
         vocabulary: Vocabulary,
         contexts: Sequence[Sequence[str]],
-        encoded: Dialogues,
+        encoded: Contexts,
         request: Request,
     ) -> list[Replies]:
         """Decode until every context has n different replies, or for some rounds."""

@@ -15,9 +15,8 @@ from torch import Tensor
 from learn.dialogue.small import GENERATIVE, LATENT, encoded_talk, network_of
 from rejoinder.errors import UsageError
 from rejoinder.learn.dialogue import decoding as module
-from rejoinder.learn.dialogue.batches import collate
+from rejoinder.learn.dialogue.contexts import Contexts
 from rejoinder.learn.dialogue.decoding import Decoding, decode
-from rejoinder.learn.dialogue.dialogues import Dialogues
 from rejoinder.learn.dialogue.networks.network import GenerativeNetwork, State
 from rejoinder.learn.dialogue.settings import DialogueDataSettings
 from rejoinder.learn.dialogue.vocabulary import END, PAD, START, UNKNOWN
@@ -30,7 +29,7 @@ CONTEXTS = [
     ["tea"],
     ["what about soup , snow and dogs ?", "no"],
 ]
-ENCODED = Dialogues.of_contexts(CONTEXTS, VOCABULARY, DialogueDataSettings())
+ENCODED = Contexts.of(CONTEXTS, VOCABULARY, DialogueDataSettings())
 NEVER = VOCABULARY.never_generated
 
 
@@ -160,7 +159,7 @@ def test_greedy_equals_reading_everything_again(name: str) -> None:
                 drawn = rngs()[number].standard_normal((1, network.latent_size))
                 noise = torch.from_numpy(drawn).float()
             for length in range(len(reply)):
-                state = network.read(collate(ENCODED, np.array([number])), noise)
+                state = network.read(ENCODED.batch(np.array([number])), noise)
                 for token in [START, *reply[:length]]:
                     logits, state = network.step(torch.tensor([token]), state)
                 excluded = [*NEVER, END] if length == 0 else list(NEVER)

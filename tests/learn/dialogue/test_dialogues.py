@@ -113,20 +113,6 @@ def test_joined_contexts_by_hand() -> None:
     assert joined_contexts(batch, 2).tolist() == [[B, END], [C, END], [D, END]]
 
 
-def test_contexts_to_reply_to() -> None:
-    """A context without a reply is replied to after its last turn; only its last turns are read."""
-    from rejoinder.learn.dialogue.settings import DialogueDataSettings
-
-    data = DialogueDataSettings(context_turns=2, max_turn_tokens=5)
-    encoded = Dialogues.of_contexts([["a", "b", "c"], ["d"]], VOCABULARY, data)
-    batch = collate(encoded, np.array([0, 1]))
-    assert batch.places.tolist() == [[0, 1], [2, -1]]
-    assert batch.positions.tolist() == [2, 1]
-    assert joined_contexts(batch, 9).tolist() == [[B, END, C, END], [D, END, PAD, PAD]]
-    taken = encoded.take([1])
-    assert collate(taken, np.array([0])).turns.tolist() == [[D, END]]
-
-
 def test_the_weight_of_the_kl_divergence_rises() -> None:
     """Two batches an epoch, two epochs of annealing: 0, 1/4, 2/4, 3/4, then 1; 1 in validation."""
     source = DialogueBatches.of(PIECES, 1, kl_annealing_epochs=2.0)

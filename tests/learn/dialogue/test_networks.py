@@ -14,11 +14,12 @@ from torch import Tensor
 from learn.dialogue.small import GENERATIVE, LATENT, encoded_talk, network_of, whole_batch
 from rejoinder.learn.checkpoint import load_model, save_model
 from rejoinder.learn.dialogue.batches import DialogueBatch, collate
+from rejoinder.learn.dialogue.contexts import Contexts
 from rejoinder.learn.dialogue.dialogues import Dialogues, Piece
 from rejoinder.learn.dialogue.networks.dual_encoder import DualEncoder, ranking_loss
 from rejoinder.learn.dialogue.networks.latent import BagOfWords, Gaussian
 from rejoinder.learn.dialogue.networks.network import GenerativeNetwork, training_loss
-from rejoinder.learn.dialogue.settings import NETWORKS
+from rejoinder.learn.dialogue.settings import NETWORKS, DialogueDataSettings
 from rejoinder.learn.dialogue.vocabulary import END, FIRST, PAD, START
 
 DIALOGUES, VOCABULARY = encoded_talk()
@@ -90,7 +91,7 @@ def test_every_weight_gets_a_gradient(name: str) -> None:
 def test_steps_give_the_probabilities_of_training(name: str, no_noise: None) -> None:
     """Decoding one token after the other adds up to the negative log-likelihood of training."""
     network = generative(name)
-    contexts = Dialogues.of([Piece(["do you like tea ?", "yes ."], 2)], VOCABULARY, 30)
+    contexts = Contexts.of([["do you like tea ?", "yes ."]], VOCABULARY, DialogueDataSettings())
     whole = Dialogues.of([Piece(["do you like tea ?", "yes .", "and rain ?"], 2)], VOCABULARY, 30)
     reply = [*VOCABULARY.encode(["and rain ?"])[0], END]
     with torch.no_grad():
@@ -98,7 +99,7 @@ def test_steps_give_the_probabilities_of_training(name: str, no_noise: None) -> 
         losses = network.losses(batch)
         if name in LATENT:  # training reads the posterior's mean, decoding the prior's
             _replace_prior_by_posterior(network, batch)
-        state = network.read(whole_batch(contexts))
+        state = network.read(contexts.batch(np.array([0])))
         total, token = 0.0, START
         for word in reply:
             logits, state = network.step(torch.tensor([token]), state)
@@ -109,7 +110,7 @@ def test_steps_give_the_probabilities_of_training(name: str, no_noise: None) -> 
 
 
 def _replace_prior_by_posterior(network: Any, batch: DialogueBatch) -> None:
-    utterances = network._utterances(batch)
+    utterances = network.utterance.encode(batch.turns)
     context, _, _ = network.context(utterances, batch)
     written = utterances[batch.places[batch.dialogues, batch.positions]]
     posterior = network.posterior(context, written)

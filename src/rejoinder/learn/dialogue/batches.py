@@ -48,13 +48,7 @@ def collate(dialogues: Dialogues, rows: Ints, kl_weight: float = 1.0) -> Dialogu
     filled = columns < sizes[:, None]
     places = np.full(filled.shape, -1, np.int64)
     places[filled] = np.arange(int(sizes.sum()))
-    first = dialogues.first_replies[rows][:, None]
-    # a context without a reply yet is replied to after its last turn
-    asked = np.where(
-        first == sizes[:, None], columns == sizes[:, None] - 1, filled & (columns >= first)
-    )
-    number, position = np.nonzero(asked)
-    position = np.where((first == sizes[:, None])[number, 0], sizes[number], position)
+    number, position = np.nonzero(filled & (columns >= dialogues.first_replies[rows][:, None]))
     turns = (starts[:, None] + columns)[filled]
     return DialogueBatch(
         dialogues.turns.batch(turns),

@@ -16,12 +16,10 @@ import torch
 from torch import Tensor
 
 from rejoinder.errors import UsageError
-from rejoinder.learn.batches import LengthBatches
-from rejoinder.learn.dialogue.batches import DialogueBatch, collate
-from rejoinder.learn.dialogue.dialogues import Dialogues
+from rejoinder.learn.dialogue.batches import DialogueBatch
+from rejoinder.learn.dialogue.contexts import Contexts
 from rejoinder.learn.dialogue.networks.network import GenerativeNetwork, State, select
 from rejoinder.learn.dialogue.vocabulary import END, START
-from rejoinder.learn.inference import NO_TOKEN_LIMIT
 from rejoinder.learn.settings import check_settings
 
 METHODS = ("auto", "greedy", "beam", "sampling")
@@ -89,7 +87,7 @@ class Decoding:
 
 def decode(
     network: GenerativeNetwork,
-    contexts: Dialogues,
+    contexts: Contexts,
     n: int,
     decoding: Decoding,
     rngs: Sequence[Rng],
@@ -107,12 +105,11 @@ def decode(
         raise UsageError(f"{n} replies need beam_size={n} or more, not {decoding.beam_size}")
     many = n if method == "sampling" or (method == "greedy" and is_latent) else 1
     rows = decoding.beam_size if method == "beam" else many
-    plan = LengthBatches(contexts.tokens, NO_TOKEN_LIMIT, max(1, ROWS // rows))
     replies: list[list[Reply]] = [[] for _ in range(len(contexts))]
     done = 0
     with torch.inference_mode():
-        for numbers in plan.in_order:
-            batch = collate(contexts, numbers)
+        for numbers in contexts.batches(max(1, ROWS // rows)):
+            batch = contexts.batch(numbers)
             own = [rngs[number] for number in numbers]
             if method == "beam":
                 answers = _beam(network, batch, n, decoding, own, never)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import DataError
-from rejoinder.learn.dialogue.settings import DialogueDataSettings
 from rejoinder.learn.dialogue.vocabulary import END, PAD, Vocabulary
 from rejoinder.learn.inputs.ragged import RaggedIds
 from rejoinder.learn.training_data import Pairs
@@ -60,35 +59,8 @@ class Dialogues:
             sum(len(encoded[number]) > max_turn_tokens for number in order),
         )
 
-    @classmethod
-    def of_contexts(
-        cls,
-        contexts: Sequence[Sequence[str]],
-        vocabulary: Vocabulary,
-        settings: DialogueDataSettings,
-    ) -> Dialogues:
-        """Encode contexts that are to be replied to: a reply would follow their last turn."""
-        shortened = [list(context[-settings.context_turns :]) for context in contexts]
-        pieces = [Piece(turns, len(turns)) for turns in shortened]
-        return cls.of(pieces, vocabulary, settings.max_turn_tokens)
-
     def __len__(self) -> int:
         return len(self.first_replies)
-
-    def take(self, numbers: Sequence[int]) -> Dialogues:
-        """Return some of the pieces, in this order."""
-        if list(numbers) == list(range(len(self))):
-            return self
-        turns = [
-            self.turns.ids[self.turns.starts[row] : self.turns.starts[row + 1]].tolist()
-            for number in numbers
-            for row in range(self.starts[number], self.starts[number + 1])
-        ]
-        chosen = np.array(numbers, np.int64)
-        sizes = self.starts[chosen + 1] - self.starts[chosen]
-        return Dialogues(
-            RaggedIds.of(turns, PAD), starts_of(sizes), self.first_replies[chosen], self.cut
-        )
 
     @cached_property
     def longest_turns(self) -> Ints:

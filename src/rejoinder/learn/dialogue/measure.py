@@ -11,8 +11,9 @@ import torch
 
 from rejoinder.learn.batches import make_rng
 from rejoinder.learn.dialogue.batches import DialogueBatches
+from rejoinder.learn.dialogue.contexts import Contexts
 from rejoinder.learn.dialogue.decoding import Decoding, decode
-from rejoinder.learn.dialogue.dialogues import Dialogues, Piece
+from rejoinder.learn.dialogue.dialogues import Piece
 from rejoinder.learn.dialogue.networks.dual_encoder import DualEncoder, ranking_loss
 from rejoinder.learn.dialogue.networks.network import GenerativeNetwork
 from rejoinder.learn.dialogue.settings import DialogueDataSettings
@@ -87,7 +88,7 @@ def measure_replies(
     seed: int = 0,
 ) -> dict[str, Any]:
     """Return mean length and distinct-n of greedy replies to held-out contexts, with examples."""
-    encoded = Dialogues.of_contexts(contexts, vocabulary, settings)
+    encoded = Contexts.of(contexts, vocabulary, settings)
     decoding = Decoding(max_tokens=settings.max_turn_tokens)
     rngs = [make_rng(seed, number) for number in range(len(contexts))]
     answers = decode(network, encoded, 1, decoding, rngs, vocabulary.never_generated)

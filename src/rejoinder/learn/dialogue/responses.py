@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from rejoinder.learn.batches import LengthBatches
-from rejoinder.learn.dialogue.batches import collate
+from rejoinder.learn.dialogue.contexts import Contexts
 from rejoinder.learn.dialogue.dialogues import Dialogues, Piece
 from rejoinder.learn.dialogue.networks.dual_encoder import DualEncoder
 from rejoinder.learn.dialogue.settings import DialogueDataSettings
@@ -64,12 +64,12 @@ def encode_responses(
     return (vectors / max(1e-30, longest)).astype(np.float32)
 
 
-def encode_contexts(network: DualEncoder, contexts: Dialogues) -> Vectors:
+def encode_contexts(network: DualEncoder, contexts: Contexts) -> Vectors:
     """[n, hidden_size] the vectors of contexts, of length 1."""
     vectors = np.zeros((len(contexts), network.config["hidden_size"]), np.float32)
     with torch.inference_mode():
-        for rows in LengthBatches(contexts.tokens, NO_TOKEN_LIMIT, ROWS).in_order:
-            vectors[rows] = network.encode_contexts(collate(contexts, rows)).numpy()
+        for rows in contexts.batches(ROWS):
+            vectors[rows] = network.encode_contexts(contexts.batch(rows)).numpy()
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     normalised: Vectors = (vectors / np.maximum(lengths, 1e-30)).astype(np.float32)
     return normalised

@@ -14,12 +14,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence
 
 from rejoinder.learn.checkpoint import Model
 from rejoinder.learn.dialogue.batches import DialogueBatch, joined_contexts
 from rejoinder.learn.dialogue.networks.network import lengths_of
-from rejoinder.learn.dialogue.networks.recurrent import TokenEmbedding
+from rejoinder.learn.dialogue.networks.recurrent import TokenEmbedding, pack
 
 
 class DualEncoder(Model):
@@ -56,13 +55,9 @@ class DualEncoder(Model):
         return self._read(self.reply, replies)
 
     def _read(self, lstm: nn.LSTM, ids: Tensor) -> Tensor:
-        packed = pack_padded_sequence(
-            self.dropout(self.embedding(ids)),
-            lengths_of(ids).cpu(),
-            batch_first=True,
-            enforce_sorted=False,
-        )
-        _, (last, _) = lstm(packed)
+        packed = pack(ids, lengths_of(ids))
+        embedded = self.dropout(self.embedding(packed.data))
+        _, (last, _) = lstm(packed._replace(data=embedded))
         vectors: Tensor = self.dropout(last[0])
         return vectors
 

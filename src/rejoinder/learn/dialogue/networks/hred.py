@@ -48,7 +48,7 @@ class Hred(AttentionNetwork):
             "decoder_size": decoder_size, "dropout": dropout, "word_dropout": word_dropout,
         }  # fmt: skip
         self.embedding = TokenEmbedding(vocab_size, embedding_size)
-        self.utterance = TokenEncoder(embedding_size, utterance_size)
+        self.utterance = TokenEncoder(self.embedding, utterance_size, dropout)
         self.context = ContextEncoder(self.utterance.output_size, context_size)
         self.initial = InitialState(context_size, decoder_size)
         self.decoder = Decoder(
@@ -61,7 +61,8 @@ class Hred(AttentionNetwork):
 
     def read(self, batch: DialogueBatch, noise: Tensor | None = None) -> State:
         assert self.decoder.attention is not None
-        embedded = self.decoder.dropout(self.embedding(batch.turns))
-        _, utterances = self.utterance(batch.turns, embedded)
+        utterances = self.utterance.encode(batch.turns)
         context, memory, before = self.context(self.decoder.dropout(utterances), batch)
-        return (*self.initial(context), *self.decoder.attention.project(memory), before)
+        keys, values = self.decoder.attention.project(memory)
+        chosen = batch.dialogues
+        return (*self.initial(context), keys[chosen], values[chosen], before)

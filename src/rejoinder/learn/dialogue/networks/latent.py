@@ -100,7 +100,7 @@ class LatentNetwork(GenerativeNetwork):
         }  # fmt: skip
         self.latent_size = latent_size
         self.embedding = TokenEmbedding(vocab_size, embedding_size)
-        self.utterance = TokenEncoder(embedding_size, utterance_size)
+        self.utterance = TokenEncoder(self.embedding, utterance_size, dropout)
         size = self.utterance.output_size
         self.context = ContextEncoder(size, context_size)
         self.prior = GaussianLayer(context_size, context_size, latent_size)
@@ -113,7 +113,7 @@ class LatentNetwork(GenerativeNetwork):
         self.dropout = nn.Dropout(dropout)
 
     def losses(self, batch: DialogueBatch) -> Losses:
-        utterances = self._utterances(batch)
+        utterances = self.utterance.encode(batch.turns)
         context, _, _ = self.context(self.dropout(utterances), batch)
         replies = batch.replies
         written = utterances[batch.places[batch.dialogues, batch.positions]]
@@ -126,13 +126,8 @@ class LatentNetwork(GenerativeNetwork):
 
     def read_latent(self, batch: DialogueBatch, noise: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return the context [n, size] and a latent variable of its prior [n, latent_size]."""
-        context, _, _ = self.context(self._utterances(batch), batch)
+        context, _, _ = self.context(self.utterance.encode(batch.turns), batch)
         return context, self.prior(context).at(noise)
-
-    def _utterances(self, batch: DialogueBatch) -> Tensor:
-        embedded = self.dropout(self.embedding(batch.turns))
-        utterances: Tensor = self.utterance(batch.turns, embedded)[1]
-        return utterances
 
     @abstractmethod
     def decode(self, replies: Tensor, context: Tensor, latent: Tensor) -> tuple[Tensor, float]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, scaled_dot_product_attention
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from rejoinder.learn.dialogue.batches import DialogueBatch, decoder_inputs
 from rejoinder.learn.dialogue.networks.network import (
@@ -32,23 +34,38 @@ class TokenEmbedding(nn.Embedding):
         return vectors
 
 
+def pack(rows: Tensor, lengths: Tensor) -> PackedSequence:
+    """[n, length, …] → the rows without their padding."""
+    return pack_padded_sequence(rows, lengths.cpu(), batch_first=True, enforce_sorted=False)
+
+
 class TokenEncoder(nn.Module):
     """A bidirectional LSTM over the tokens of texts."""
 
-    def __init__(self, embedding_size: int, hidden_size: int) -> None:
+    def __init__(self, embedding: TokenEmbedding, hidden_size: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.lstm = nn.LSTM(embedding_size, hidden_size, batch_first=True, bidirectional=True)
+        self.embedding, self.dropout = embedding, nn.Dropout(dropout)
+        size = embedding.embedding_dim
+        self.lstm = nn.LSTM(size, hidden_size, batch_first=True, bidirectional=True)
         self.output_size = 2 * hidden_size
 
-    def forward(self, ids: Tensor, embedded: Tensor) -> tuple[Tensor, Tensor]:
-        """[n, length] ids and their embeddings → states of all tokens [n, length, 2 · size], and
-        the last states of both directions [n, 2 · size]. Rows are packed, so that padding changes
-        nothing."""
-        lengths = lengths_of(ids).cpu()
-        packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
-        states, (last, _) = self.lstm(packed)
-        padded, _ = pad_packed_sequence(states, batch_first=True, total_length=ids.shape[1])
-        return padded, torch.cat([last[0], last[1]], dim=1)
+    def forward(self, ids: Tensor) -> tuple[PackedSequence, Tensor]:
+        """[n, length] ids → states of all tokens, packed, and the last states of both directions
+        [n, 2 · size]. Padding is never read."""
+        packed = pack(ids, lengths_of(ids))
+        embedded = self.dropout(self.embedding(packed.data))
+        states, (last, _) = self.lstm(packed._replace(data=embedded))
+        return states, torch.cat([last[0], last[1]], dim=1)
+
+    def encode(self, ids: Tensor) -> Tensor:
+        """[n, length] → [n, 2 · size] the last states. Equal texts are read once, unless dropout
+        makes them differ."""
+        if self.training:
+            _, vectors = self(ids)
+            return cast(Tensor, vectors)
+        different, rows = torch.unique(ids, dim=0, return_inverse=True)
+        _, vectors = self(different)
+        return cast(Tensor, vectors[rows])
 
 
 class ContextEncoder(nn.Module):
@@ -60,14 +77,13 @@ class ContextEncoder(nn.Module):
 
     def forward(self, utterances: Tensor, batch: DialogueBatch) -> tuple[Tensor, Tensor, Tensor]:
         """[m, size] vectors of the turns → the state of each reply's context [n, size], the states
-        after all turns of its dialogue [n, turns, size], and which of them are before the reply
+        after all turns of each dialogue [b, turns, size], and which of them are before the reply
         [n, turns]."""
         places = batch.places
         turns = utterances[places.clamp(min=0)] * (places >= 0).unsqueeze(-1)
         states, _ = self.lstm(turns)
-        memory = states[batch.dialogues]
         before = torch.arange(places.shape[1], device=places.device) < batch.positions[:, None]
-        return states[batch.dialogues, batch.positions - 1], memory, before
+        return states[batch.dialogues, batch.positions - 1], states, before
 
 
 class Attention(nn.Module):
@@ -133,18 +149,21 @@ class Decoder(nn.Module):
 
         ``memory`` is keys, values and mask of the attention.
         """
-        inputs = self._drop_words(decoder_inputs(replies))
-        embedded = self.dropout(self._embed(inputs, extra))
-        lengths = lengths_of(replies).cpu()
-        packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
+        lengths = lengths_of(replies)
+        inputs = pack(self._drop_words(decoder_inputs(replies)), lengths)
+        embedded = self.embedding(inputs.data)
+        if extra is not None:
+            rows = torch.arange(len(replies), device=replies.device)[:, None].expand_as(replies)
+            embedded = torch.cat([embedded, extra[pack(rows, lengths).data]], dim=-1)
         start = tuple(part.unsqueeze(0) for part in first_state)
-        outputs, _ = self.lstm(packed, start)
-        states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=replies.shape[1])
+        outputs, _ = self.lstm(inputs._replace(data=self.dropout(embedded)), start)
         if self.attention is not None and memory is not None:
-            states = torch.cat([states, self.attention(states, *memory)], dim=-1)
-        real = replies != PAD
-        logits = self._logits(states[real])
-        return cross_entropy(logits, replies[real], reduction="sum"), float(real.sum())
+            states, _ = pad_packed_sequence(outputs, batch_first=True)
+            read = pack(self.attention(states, *memory), lengths)
+            outputs = outputs._replace(data=torch.cat([outputs.data, read.data], dim=-1))
+        targets = pack(replies, lengths).data
+        logits = self._logits(outputs.data)
+        return cross_entropy(logits, targets, reduction="sum"), float(len(targets))
 
     def step(
         self,
@@ -156,18 +175,14 @@ class Decoder(nn.Module):
         memory: tuple[Tensor, Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """[n] tokens and the last state [n, size] → logits of the next token, and the new state."""
-        embedded = self._embed(tokens.unsqueeze(1), extra)
+        embedded = self.embedding(tokens)
+        if extra is not None:
+            embedded = torch.cat([embedded, extra], dim=-1)
+        embedded = embedded.unsqueeze(1)
         states, (hidden, cell) = self.lstm(embedded, (hidden.unsqueeze(0), cell.unsqueeze(0)))
         if self.attention is not None and memory is not None:
             states = torch.cat([states, self.attention(states, *memory)], dim=-1)
         return self._logits(states.squeeze(1)), hidden.squeeze(0), cell.squeeze(0)
-
-    def _embed(self, tokens: Tensor, extra: Tensor | None) -> Tensor:
-        embedded: Tensor = self.embedding(tokens)
-        if extra is None:
-            return embedded
-        repeated = extra.unsqueeze(1).expand(-1, embedded.shape[1], -1)
-        return torch.cat([embedded, repeated], dim=-1)
 
     def _logits(self, states: Tensor) -> Tensor:
         projected = self.dropout(torch.tanh(self.projection(states)))

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor
+from torch.nn.utils.rnn import pad_packed_sequence
 
 from rejoinder.learn.dialogue.batches import DialogueBatch, joined_contexts
 from rejoinder.learn.dialogue.networks.network import State
@@ -50,7 +51,7 @@ class Seq2Seq(AttentionNetwork):
         }  # fmt: skip
         self.max_context_tokens = max_context_tokens
         self.embedding = TokenEmbedding(vocab_size, embedding_size)
-        self.encoder = TokenEncoder(embedding_size, encoder_size)
+        self.encoder = TokenEncoder(self.embedding, encoder_size, dropout)
         size = self.encoder.output_size
         self.initial = InitialState(size, decoder_size)
         self.decoder = Decoder(
@@ -64,6 +65,6 @@ class Seq2Seq(AttentionNetwork):
     def read(self, batch: DialogueBatch, noise: Tensor | None = None) -> State:
         assert self.decoder.attention is not None
         contexts = joined_contexts(batch, self.max_context_tokens)
-        embedded = self.decoder.dropout(self.embedding(contexts))
-        states, last = self.encoder(contexts, embedded)
+        packed, last = self.encoder(contexts)
+        states, _ = pad_packed_sequence(packed, batch_first=True)
         return (*self.initial(last), *self.decoder.attention.project(states), contexts != PAD)

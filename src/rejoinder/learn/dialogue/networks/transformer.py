@@ -21,7 +21,7 @@ from torch.nn.functional import cross_entropy, linear, scaled_dot_product_attent
 from rejoinder.learn.dialogue.batches import DialogueBatch
 from rejoinder.learn.dialogue.networks.network import GenerativeNetwork, Losses, State
 from rejoinder.learn.dialogue.networks.recurrent import TokenEmbedding
-from rejoinder.learn.dialogue.vocabulary import PAD, START
+from rejoinder.learn.dialogue.vocabulary import END, PAD, START
 
 ROTARY_BASE = 10_000.0
 
@@ -99,28 +99,24 @@ class Transformer(GenerativeNetwork):
         return Losses(nll, float(counted.sum()), float(len(batch.dialogues)))
 
     def read(self, batch: DialogueBatch, noise: Tensor | None = None) -> State:
-        """Read all but the last token; contexts are padded on the left, so that their ends meet."""
-        sequences, _ = _sequences(batch, left=True)
-        inputs = sequences[:, :-1]
-        real = inputs != PAD
-        positions = (real.cumsum(1) - 1).clamp(min=0)
-        length = inputs.shape[1]
-        causal = torch.ones(length, length, dtype=torch.bool, device=inputs.device).tril()
-        # padding reads itself, so that no softmax is empty
-        own = torch.eye(length, dtype=torch.bool, device=inputs.device)
-        mask = (causal & real[:, None, :]) | own
-        _, memory = self._layers(inputs, positions, None, mask[:, None])
-        return (memory, real, sequences[:, -1])
+        """Read each dialogue once; of its context, a reply reads all but the last token."""
+        sequences, _ = _sequences(batch)
+        positions = torch.arange(sequences.shape[1], device=sequences.device)
+        _, memory = self._layers(sequences, positions.expand_as(sequences), None, None)
+        ends = (sequences == END).cumsum(1)  # turns that end before or at each token
+        real = ends[batch.dialogues] < batch.positions[:, None]
+        longest = max(1, int(real.sum(1).max()))
+        return memory[..., :longest, :][batch.dialogues], real[:, :longest]
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        memory, real, last = state
+        memory, real = state
         # the context ends with END: that is what comes before the first token of a reply
-        tokens = torch.where(tokens == START, last, tokens)
+        tokens = torch.where(tokens == START, END, tokens)
         positions = real.sum(1, keepdim=True)
         real = torch.cat([real, torch.ones_like(real[:, :1])], dim=1)
         states, memory = self._layers(tokens[:, None], positions, memory, real[:, None, None])
         logits = linear(self.norm(states[:, 0]), self.embedding.weight)
-        return logits, (memory, real, last)
+        return logits, (memory, real)
 
     def _layers(
         self, tokens: Tensor, positions: Tensor, memory: Tensor | None, mask: Tensor | None
@@ -149,9 +145,9 @@ def _rotate(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
     return torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1)
 
 
-def _sequences(batch: DialogueBatch, *, left: bool = False) -> tuple[Tensor, Tensor]:
-    """[b, longest] all tokens of each dialogue, and which of them are of replies; padded with PAD
-    on the right, or on the ``left``."""
+def _sequences(batch: DialogueBatch) -> tuple[Tensor, Tensor]:
+    """[b, longest] all tokens of each dialogue, and which of them are of replies; padded with
+    PAD."""
     real = batch.turns != PAD
     counted = torch.zeros(len(batch.turns), dtype=torch.bool, device=batch.turns.device)
     places = batch.places
@@ -162,7 +158,7 @@ def _sequences(batch: DialogueBatch, *, left: bool = False) -> tuple[Tensor, Ten
     lengths = per_turn[places].sum(1)  # place -1 is the appended 0
     longest = int(lengths.max())
     columns = torch.arange(longest, device=places.device)
-    filled = columns >= longest - lengths[:, None] if left else columns < lengths[:, None]
+    filled = columns < lengths[:, None]
     sequences = torch.full((len(places), longest), PAD, device=places.device)
     sequences[filled] = batch.turns[real]
     is_reply = torch.zeros_like(filled)

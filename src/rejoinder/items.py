@@ -89,6 +89,11 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     references: list[Reference] = []
     ratings: Ratings = None
     context_id: str | None = None
+    dialogue_id: str | None = None
+    turn: int | None = None
+    """Number of the reply among the turns of its dialogue, which orders the replies."""
+    dialogue_ratings: Ratings = None
+    """Human ratings of the whole dialogue, the same on all of its items that have any."""
 
     @property
     def group(self) -> str:
@@ -139,13 +144,13 @@ def item_from(record: dict[str, Any]) -> Item:
     and ``content``, ratings may be numbers in text.
     """
     if "dialogue_id" in record and "id" not in record:
-        record = _from_dstc10(record)
+        record = _from_dstc10(record) if record.get("turn") is None else _named_by_turn(record)
     references = record.get("references")
     if isinstance(references, str):
         references = [references]
     if isinstance(references, list):
         record["references"] = [_reference(each) for each in references]
-    for key in ("id", "context_id"):
+    for key in ("id", "context_id", "dialogue_id"):
         if type(record.get(key)) is int:  # true and false are no names
             record[key] = str(record[key])
     context = record.get("context")
@@ -153,8 +158,9 @@ def item_from(record: dict[str, Any]) -> Item:
         record["context"] = context.split("\n")
     elif isinstance(context, list) and any(isinstance(turn, dict) for turn in context):
         record["context"] = _turns(context)
-    if "ratings" in record:
-        record["ratings"] = _numbers(record["ratings"])
+    for key in ("ratings", "dialogue_ratings"):
+        if key in record:
+            record[key] = _numbers(record[key])
     if record.get("system", "") is None:
         del record["system"]
     return checked(msgspec.convert(record, Item))
@@ -253,8 +259,7 @@ def _number(rating: Any) -> Any:
 def checked(item: Item) -> Item:
     """Return the item after checking its texts, and the ranges of its weights and ratings."""
     texts = [item.id, item.response, item.system, *item.context]
-    if item.context_id is not None:
-        texts.append(item.context_id)
+    texts += [name for name in (item.context_id, item.dialogue_id) if name is not None]
     for number, reference in enumerate(item.references):
         texts.append(reference.text)
         if reference.source is not None:
@@ -268,6 +273,8 @@ def checked(item: Item) -> Item:
             _check_ratings(reference.ratings, f"$.references[{number}].ratings", texts)
     if item.ratings is not None:
         _check_ratings(item.ratings, "$.ratings", texts)
+    if item.dialogue_ratings is not None:
+        _check_ratings(item.dialogue_ratings, "$.dialogue_ratings", texts)
     try:
         "".join(texts).encode()
     except (TypeError, UnicodeEncodeError):
@@ -277,8 +284,9 @@ def checked(item: Item) -> Item:
 
 def _wrong_text(item: Item) -> str:
     """Return which text of an item is none, or can't be written as UTF-8."""
+    names = ("id", "response", "system", "context_id", "dialogue_id")
     places: dict[str, Any] = {
-        **{name: getattr(item, name) for name in ("id", "response", "system", "context_id")},
+        **{name: getattr(item, name) for name in names},
         **{f"context[{n}]": turn for n, turn in enumerate(item.context)},
         **{f"references[{n}].text": each.text for n, each in enumerate(item.references)},
         **{f"references[{n}].source": each.source for n, each in enumerate(item.references)},
@@ -304,6 +312,12 @@ def _check_ratings(
                 f"Expected numbers from -{MAX_RATING:g} to {MAX_RATING:g},"
                 f" got {rating:g} - at `{where}`"
             )
+
+
+def _named_by_turn(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of a turn of a dialogue with an id made of dialogue, turn and system."""
+    names = [record["dialogue_id"], record["turn"], record.get("system")]
+    return {**record, "id": ":".join(str(name) for name in names if name is not None)}
 
 
 def _from_dstc10(record: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import zipfile
@@ -17,15 +18,40 @@ from rejoinder.files.jsonl import write_jsonl
 from rejoinder.files.output import open_output
 from rejoinder.items import Item
 from rejoinder.testsets import CATALOGUE, VARIABLE, find, load, names
+from rejoinder.testsets.conture import read as conture
 from rejoinder.testsets.dailydialog_multiref import COLUMNS, hred, rated
 from rejoinder.testsets.dailydialog_plusplus import read as plusplus
+from rejoinder.testsets.dbdc3 import read as dbdc3
+from rejoinder.testsets.dstc7 import read as dstc7
 from rejoinder.testsets.grade import convai2
 from rejoinder.testsets.open2ch import dev as open2ch
+from rejoinder.testsets.reliable_eval import QUALITIES
+from rejoinder.testsets.reliable_eval import read as reliable_eval
 from rejoinder.testsets.source import Row
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "src" / "rejoinder" / "examples"
 
-UNRATED = ("dailydialog-hred", "dailydialog-human")
+UNRATED = ("dailydialog-hred", "dailydialog-human", "reliable-eval")
+"""Single replies are not rated; of reliable-eval, the dialogues are."""
+DSTC7 = [
+    "Constant",
+    "Random",
+    "Baseline",
+    "Human",
+    *(f"Team{t}" for t in ("A", "B", "CE", "D", "F", "G")),
+]
+RELIABLE = {
+    "A": 3257,
+    "A_p": 2994,
+    "B": 3129,
+    "B_p": 3018,
+    "C": 3304,
+    "C_p": 2872,
+    "D": 3021,
+    "D_p": 3079,
+    "E": 3231,
+    "E_p": 3077,
+}
 SYSTEMS = {
     "dailydialog-multiref": dict.fromkeys(
         ["human", "hredf", "seq2seqf", "CVAEf", "dualencoder_train"], 100
@@ -40,7 +66,16 @@ SYSTEMS = {
     "dailydialog-plusplus-test": dict.fromkeys(["good", "adversarial", "random"], 5710),
     "open2ch-dev": {"true": 2000, "random": 18000},
     "open2ch-test": {"true": 2000, "random": 18000},
+    "dstc7-msr": dict.fromkeys(DSTC7, 508),
+    # 10 system turns of each of 115 + 100 + 100 + 100 dialogues
+    "dbdc3-en": {"CIC": 1150, "IRIS": 1000, "TKTK": 1000, "YI": 1000},
+    "conture": {"(unnamed)": 1066},
+    "reliable-eval": RELIABLE,
 }
+RATED_1_TO_5 = ["dailydialog-multiref", "grade-convai2", "grade-empathetic", "dstc7-msr"]
+SCALES = dict.fromkeys(RATED_1_TO_5, (1, 5)) | dict.fromkeys(["dbdc3-en", "conture"], (0, 2))
+EMPTY_REPLIES = {"dbdc3-en": 26, "conture": 14}
+DIALOGUES = ("dbdc3-en", "conture", "reliable-eval")
 
 
 def ratings_of(item: Item) -> list[float]:
@@ -77,9 +112,11 @@ def test_counts_ids_texts_and_ratings(name: str) -> None:
     assert len(items) == find(name).size
     assert Counter(item.system for item in items) == SYSTEMS[name]
     assert len({item.id for item in items}) == len(items)
-    lowest, highest = (1, 5) if name.startswith(("dailydialog-m", "grade")) else (0, 1)
+    lowest, highest = SCALES.get(name, (0, 1))
+    assert sum(not item.response for item in items) == EMPTY_REPLIES.get(name, 0)
     for item in items:
-        texts = [item.response, *item.context, *(r.text for r in item.references)]
+        assert item.response == item.response.strip()
+        texts = [*item.context, *(r.text for r in item.references)]
         assert all(text and text == text.strip() for text in texts)
         assert item.context
         assert item.context_id is not None
@@ -93,7 +130,10 @@ def test_a_context_id_identifies_one_context(name: str) -> None:
     pairs = {(item.context_id, tuple(item.context)) for item in load(name)}
     contexts = {context for _, context in pairs}
     assert len(pairs) == len({context_id for context_id, _ in pairs})
-    if name in UNRATED:
+    if name in DIALOGUES or name == "dstc7-msr":
+        # two dialogues may begin alike, and discussions share a passage
+        assert len(pairs) >= len(contexts)
+    elif name in UNRATED:
         # four dialogues stand twice in DailyDialog's test set; their turns keep their own ids,
         # as everywhere in the literature
         assert (len(pairs), len(contexts)) == (6740, 6696)
@@ -121,6 +161,8 @@ def test_a_context_id_identifies_one_context(name: str) -> None:
         ("dailydialog-plusplus-dev", "multi", {5: 10274, 4: 5138 + 6, 3: 2}),
         ("dailydialog-plusplus-test", "multi", {5: 11420 - 5, 4: 5710 + 5}),
         # a wrong candidate of the test set has the words of the true reply
+        ("dbdc3-en", "none", {0: 4150}),
+        ("conture", "none", {0: 1066}),
     ],
 )
 def test_reference_counts(name: str, references: str, counts: dict[int, int]) -> None:
@@ -185,6 +227,86 @@ def test_open2ch_marks_become_line_breaks() -> None:
     assert not any("__BR__" in text for i in items.values() for text in [i.response, *i.context])
     assert items["1:random-1"].response.count("\n") == 1
     assert len(items["2:true"].context) == 3
+
+
+# dialogues, and their ratings
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(
+    ("name", "dialogues"), [("dbdc3-en", 415), ("conture", 119), ("reliable-eval", 2925)]
+)
+def test_replies_of_a_dialogue_are_in_order(name: str, dialogues: int) -> None:
+    """Each reply, unless it is empty, is a turn of the contexts of the later ones."""
+    last: dict[str, Item] = {}
+    for each in load(name):
+        assert each.dialogue_id is not None
+        assert each.turn is not None
+        if (before := last.get(each.dialogue_id)) is not None:
+            assert before.turn is not None
+            assert before.turn < each.turn
+            assert before.dialogue_ratings == each.dialogue_ratings
+            told = [*before.context, *([before.response] if before.response else [])]
+            assert each.context[: len(told)] == told
+        last[each.dialogue_id] = each
+    assert len(last) == dialogues
+
+
+@pytest.mark.usefixtures("data")
+def test_labels_of_breakdowns_become_numbers() -> None:
+    """The third turn of CIC0003: of its 30 labels, 7 are O, 14 T and 9 X."""
+    items = by_id("dbdc3-en")
+    ratings = items["CIC0003:2"].ratings
+    assert isinstance(ratings, dict)
+    assert Counter(ratings.values()) == {2: 7, 1: 14, 0: 9}
+    assert (ratings["815s69uf"], ratings["7iwuzf5x"], ratings["qc7myo5g"]) == (0, 1, 2)
+    totals = Counter(rating for each in items.values() for rating in ratings_of(each))
+    assert totals == {2: 40_900, 1: 46_432, 0: 37_168}
+    assert len({name for each in items.values() for name in each.ratings}) == 732
+
+
+@pytest.mark.usefixtures("data")
+def test_conture_has_no_names_of_speakers_in_its_texts() -> None:
+    items = by_id("conture")
+    assert items["0:0"].context == ["Who would you vote for?"]
+    assert items["0:0"].response == "i would for sure, it is so cool and full of history."
+    assert (items["0:0"].ratings, items["0:0"].dialogue_ratings) == (0, [3, 2, 1])
+    assert not any(i.response.startswith(("Chatbot:", "User:")) for i in items.values())
+    assert Counter(i.ratings for i in items.values()) == {2: 501, 0: 328, 1: 237}
+    of_dialogues = {i.dialogue_id: i.dialogue_ratings for i in items.values()}
+    ratings = Counter(rating for each in of_dialogues.values() for rating in each)
+    assert ratings == {4: 176, 5: 98, 3: 34, 2: 22, 1: 18}
+
+
+@pytest.mark.usefixtures("data")
+def test_quality_controls_of_reliable_eval_are_no_system() -> None:
+    items = by_id("reliable-eval")
+    assert items["1-1:1"].system == "A_p"
+    # (0 + 2 + 3 + 0 + 2 + 9 + 2) / 7
+    assert items["1-1:1"].dialogue_ratings == {"w000": pytest.approx(18 / 7)}
+    workers = {name for each in items.values() for name in each.dialogue_ratings}
+    assert len(workers) == 439
+
+
+@pytest.mark.usefixtures("data")
+def test_a_human_reply_of_dstc7_is_none_of_its_references() -> None:
+    items = load("dstc7-msr")
+    by_context: dict[str | None, dict[str, Item]] = {}
+    for each in items:
+        by_context.setdefault(each.context_id, {})[each.system] = each
+    removed = 0
+    for systems in by_context.values():
+        human, other = systems["Human"], systems["TeamA"]
+        own = letters(human.response)
+        assert own not in [letters(r.text) for r in human.references]
+        missing = Counter(r.text for r in other.references)
+        missing.subtract(r.text for r in human.references)
+        assert min(missing.values(), default=0) == 0
+        removed += missing.total() > 0
+    # 453 are equal but for capitals and blanks; 16 more for a link, an address or a "TIL"
+    assert removed == 453 + 16
+    ratings = by_context["001b44fffd2e2208487824836dbc9594b06068defc9f5164e2c54fc7"]
+    assert ratings["Human"].ratings == {"anon41": 5, "anon119": 2, "anon60": 3}
 
 
 # files that only their order ties together
@@ -393,6 +515,28 @@ def complains(rows: Iterator[Row], path: Path, line: int | None, complaint: str)
     with pytest.raises(DataError, match=complaint) as caught:
         list(rows)
     assert (caught.value.path, caught.value.line) == (str(path), line)
+
+
+def test_malformed_dialogues(tmp_path: Path) -> None:
+    path = tmp_path / "dialogues.jsonl"
+    label = {"annotator-id": "a", "breakdown": "Y"}
+    turn = {"turn-index": 0, "speaker": "S", "utterance": "hi", "annotations": [label]}
+    path.write_text(json.dumps({"dialogue-id": "d", "system": "s", "turns": [turn]}))
+    complains(dbdc3(path), path, 1, "invalid enum value 'Y'")
+    scores = dict.fromkeys(QUALITIES, 50)
+    for changed, complaint in ({"fun": 101}, "<= 100"), ({"x": 1}, "qualities robotic, inter"):
+        dialogue = {"model": "A", "dialogue": [], "raw scores": scores | changed}
+        path.write_text(json.dumps({"worker": "w", "data": [dialogue]}))
+        complains(reliable_eval(path), path, 1, complaint)
+    path.write_text(json.dumps({"id": "c", "grounding_passage": "p", "references": []}))
+    complains(dstc7(path), path, 1, "the field is missing: replies")
+    archive = tmp_path / "turns.json.gz"
+    archive.write_bytes(b"no gzip")
+    complains(conture(archive), archive, None, "not the expected JSON file")
+    opinion = {"human (overall)": 6}
+    record = {"dialog_id": 1, "turns": [], "dialog_ratings": [opinion]}
+    archive.write_bytes(gzip.compress(json.dumps([record]).encode()))
+    complains(conture(archive), archive, None, "<= 5")
 
 
 # the sets that come with the project

@@ -82,7 +82,7 @@ IsNumeric = Callable[[str], bool]
 """Tells of a column whether its first cells are numbers."""
 
 FIELDS = tuple(SYNONYMS)
-ITEM_FIELDS = frozenset(FIELDS) - {"annotator"}
+ITEM_FIELDS = (frozenset(FIELDS) - {"annotator"}) | {"dialogue_id", "turn", "dialogue_ratings"}
 DSTC10 = {
     "dialogue_id": ["id", "context_id"],
     "model": ["id", "system"],

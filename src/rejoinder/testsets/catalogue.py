@@ -63,6 +63,20 @@ _INABA = (
     " 人工知能学会 SIG-SLUD-B902-33"
 )
 
+_GALLEY = (
+    "Galley et al. 2019, Grounded Response Generation Task at DSTC7, AAAI Dialog System Technology"
+    " Challenge Workshop"
+)
+_HIGASHINAKA = (
+    "Higashinaka et al. 2017, Overview of Dialogue Breakdown Detection Challenge 3, Dialog System"
+    " Technology Challenge Workshop"
+)
+_GHAZARIAN = (
+    "Ghazarian et al. 2022, What is wrong with you?: Leveraging User Sentiment for Automatic Dialog"
+    " Evaluation, Findings of ACL"
+)
+_JI = "Ji et al. 2022, Achieving Reliable Human Assessment of Open-Domain Dialogue Systems, ACL"
+
 _JUDGEMENTS = File(
     "grade/judgements.jsonl",
     "b72623af8e9d37d3c7debd675ac094cf9d4dffb1c40085976d88faf5b123811f",
@@ -187,6 +201,82 @@ _ALL = (
     _plusplus("test", "e8202c3d4b11008a13061b15c4d8ce1f6d05baa9104a9c1f5caa5450134522fa", 1_142),
     _open2ch("dev"),
     _open2ch("test"),
+    Dataset(
+        name="dstc7-msr",
+        description="replies of 10 systems to 508 contexts, 3 to 6 ratings of relevance from 1 to 5"
+        " by identified judges; the context is the passage beside the discussion",
+        language="en",
+        source="mgalley/DSTC7-End-to-End-Conversation-Modeling on GitHub",
+        licence="O-UDA 1.0",
+        citation=_GALLEY,
+        files=(
+            File(
+                "dstc7-msr/judged-half.jsonl.gz",
+                "ff63c5e029ba37fdaec36562b8746522c343de5421834b50d77e3f688abe0fc7",
+                "evaluation/: the human evaluation of half of the contexts, with references",
+            ),
+        ),
+        references=("multi", "single", "none"),
+        size=5_080,
+        loader="dstc7:read",
+    ),
+    Dataset(
+        name="dbdc3-en",
+        description="system turns of 415 dialogues with 4 systems, each by 30 annotators:"
+        " breakdown 0, possible breakdown 1, none 2",
+        language="en",
+        source="the dialogue breakdown detection challenge 3",
+        licence="MIT",
+        citation=_HIGASHINAKA,
+        files=(
+            File(
+                "dbdc3-en/dev.jsonl.gz",
+                "53ab90d5ac72b5b9a62dc7216dae058a49a0abe4ba14eb2966e11dbb3e2aa0c3",
+                "the English development part as JSON lines",
+            ),
+        ),
+        references=("none",),
+        size=4_150,
+        loader="dbdc3:read",
+    ),
+    Dataset(
+        name="conture",
+        description="turns of 119 dialogues with systems of DSTC9, rated 0, 1 or 2 (majority);"
+        " the dialogues rated by 2 or 3 people from 1 to 5",
+        language="en",
+        source="alexa/conture on GitHub",
+        licence="CC BY 4.0",
+        citation=_GHAZARIAN,
+        files=(
+            File(
+                "conture/turns.json.gz",
+                "6581970586ddb5913fb8c07596bfbcf4670c5c08b6cf13282ee3448ddf2bb064",
+                "the annotated dialogues",
+            ),
+        ),
+        references=("none",),
+        size=1_066,
+        loader="conture:read",
+    ),
+    Dataset(
+        name="reliable-eval",
+        description="turns of 2,925 dialogues with 10 systems; the dialogues rated from 0 to 100"
+        " by the person who took part",
+        language="en",
+        source="TianboJi/Dialogue-Eval on GitHub",
+        licence="MIT",
+        citation=_JI,
+        files=(
+            File(
+                "reliable-eval/hits.jsonl.gz",
+                "a0351c514f82da79a4e5f78d3647f1143f1f26d4c7345585aa271a3afae303c3",
+                "the tasks of three runs as JSON lines",
+            ),
+        ),
+        references=("none",),
+        size=30_982,
+        loader="reliable_eval:read",
+    ),
 )
 
 CATALOGUE = {dataset.name: dataset for dataset in _ALL}

@@ -38,6 +38,9 @@ class Items(TableResult, list[Item]):
             "response": [item.response for item in self],
             "references": self._references(),
             "ratings": _rating_column([item.ratings for item in self]),
+            "dialogue_id": [item.dialogue_id for item in self],
+            "turn": [item.turn for item in self],
+            "dialogue_ratings": _rating_column([item.dialogue_ratings for item in self]),
         }
         # a column without any value has no type
         return {name: each for name, each in columns.items() if any(v is not None for v in each)}

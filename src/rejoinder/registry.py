@@ -181,7 +181,7 @@ SYSTEMS: Registry[Any] = Registry(
         "aiml": f"{_SYSTEMS}.aiml.system:Aiml",
         "trained": f"{_SYSTEMS}.trained:Trained",
         "openai": f"{_SYSTEMS}.openai:OpenAI",
-        "hf": f"{_SYSTEMS}.hf.system:HuggingFace",
+        "hf": f"{_SYSTEMS}.hf:HuggingFace",
         "command": f"{_SYSTEMS}.command:Command",
     },
 )

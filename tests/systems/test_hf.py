@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from rejoinder.errors import DataError, MissingExtra, UsageError
-from rejoinder.systems.hf.loading import load, open_folder
-from rejoinder.systems.hf.prompts import CUT, REFUSED_TURN, Prompts
-from rejoinder.systems.hf.sampling import SeededChoice
+from rejoinder.llm.folder.loading import load, open_folder
+from rejoinder.llm.folder.prompts import CUT, REFUSED_TURN, Prompts
+from rejoinder.llm.folder.sampling import SeededChoice
 from rejoinder.systems.system import Replies, make_system
 from tiny_models import tiny_model, tiny_text_model
 

@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
-
 from rejoinder.encode.transformer.tokenizer import explain_failure
-from rejoinder.systems.chat_turns import messages_of
-from rejoinder.systems.hf.loading import TextModel
+from rejoinder.llm.chat import Message
+from rejoinder.llm.chat_turns import messages_of
+from rejoinder.llm.folder.loading import TextModel
 
 CUT = "are longer than the model takes: their beginning was left out"
 REFUSED_TURN = (
@@ -43,7 +42,7 @@ class Prompts:
     def tokens(self, context: Sequence[str]) -> list[int]:
         """Return the tokens of a context, as many as the model takes at most."""
         with explain_failure(self._model.folder.path, "the tokenizer does not work"):
-            turns = [turn.encode("utf-8", "replace").decode() for turn in context]
+            turns = list(map(_valid, context))
             for start in range(len(turns)):
                 ids = self._try(turns[start:], is_last=start == len(turns) - 1)
                 if ids is None and not self._opening and (len(turns) - start) % 2 == 0:
@@ -54,6 +53,23 @@ class Prompts:
                     return ids
             self.changes[CUT] += 1
             return self._cut(turns[-1])
+
+    def of_messages(self, messages: Sequence[Message]) -> list[int]:
+        """Return the tokens of a whole chat; without a chat template, messages are paragraphs."""
+        with explain_failure(self._model.folder.path, "the tokenizer does not work"):
+            if not getattr(self._model.tokenizer, "chat_template", None):
+                text = "".join(f"{_valid(message.content)}\n\n" for message in messages)
+                return list(self._model.tokenizer(text, verbose=False)["input_ids"])
+            return self._by_template(messages)
+
+    def _by_template(self, messages: Sequence[Message]) -> list[int]:
+        records = [
+            {"role": message.role, "content": _valid(message.content)} for message in messages
+        ]
+        ids = self._model.tokenizer.apply_chat_template(
+            records, add_generation_prompt=True, tokenize=True, return_dict=False
+        )
+        return list(ids)
 
     def _try(self, turns: Sequence[str], *, is_last: bool) -> list[int] | None:
         """Return the tokens of turns; None if the chat template refuses them."""
@@ -69,14 +85,7 @@ class Prompts:
     def _encode(self, turns: Sequence[str]) -> list[int]:
         tokenizer = self._model.tokenizer
         if getattr(tokenizer, "chat_template", None):
-            messages = messages_of(turns, self._system, self._opening)
-            ids = tokenizer.apply_chat_template(
-                msgspec.to_builtins(messages),
-                add_generation_prompt=True,
-                tokenize=True,
-                return_dict=False,
-            )
-            return list(ids)
+            return self._by_template(messages_of(turns, self._system, self._opening))
         if self._system:
             turns = [self._system, *turns]
         if self._model.is_encoder_decoder:
@@ -111,3 +120,8 @@ class Prompts:
                 return ids
             keep -= len(ids) - self._limit
         return self._encode([""])[-self._limit :]
+
+
+def _valid(text: str) -> str:
+    """Replace lone surrogates, which no tokenizer reads."""
+    return text.encode("utf-8", "replace").decode()

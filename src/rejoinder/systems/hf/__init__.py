@@ -1,1 +1,0 @@
-"""Language models in a folder, run in this process."""

@@ -14,6 +14,7 @@ LAYERS = [
     {"version", "machine", "progress", "wording"},
     {"errors"},
     {"spec", "items"},
+    {"item_table"},
     {"files", "registry"},
     {"kernels"},
     {"text"},

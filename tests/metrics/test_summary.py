@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from rejoinder.items import Item, Reference
-from rejoinder.kernels.poisson import poisson_counts
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.metric import ItemMetric, make_metric
 from rejoinder.metrics.summary import Summarizer, Summary
@@ -34,18 +33,6 @@ def summarize(some: list[Item], spec: str, batch_size: int = 64, **options: int)
         pass
     (summary,) = summarizer.summaries()
     return summary
-
-
-def test_counts_are_poisson_and_follow_the_key() -> None:
-    keys = np.arange(3000, dtype=np.uint64)
-    counts = poisson_counts(keys, 500, seed=7)
-    # mean 1, variance 1, P(0) = 1/e: 1.5 million draws, standard errors below 0.0012
-    assert counts.mean() == pytest.approx(1, abs=0.006)
-    assert counts.var() == pytest.approx(1, abs=0.01)
-    assert (counts == 0).mean() == pytest.approx(np.exp(-1), abs=0.003)
-    assert abs(np.corrcoef(counts[0], counts[1])[0, 1]) < 0.2
-    np.testing.assert_array_equal(poisson_counts(keys[5:6], 500, seed=7), counts[5:6])
-    assert (poisson_counts(keys[5:6], 500, seed=8) != counts[5:6]).any()
 
 
 def test_interval_of_a_mean_is_the_textbook_one() -> None:
@@ -124,7 +111,7 @@ def test_the_number_of_resamples_drawn_at_a_time_is_irrelevant(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = summarize(items(50), "bleu(n=2)", resamples=500)
-    monkeypatch.setattr("rejoinder.metrics.summary.BLOCK", 64)
+    monkeypatch.setattr("rejoinder.metrics.bootstrap.NUMBERS_AT_ONCE", 64)
     assert summarize(items(50), "bleu(n=2)", resamples=500) == whole
 
 
@@ -156,7 +143,7 @@ def test_blank_replies_are_counted_by_system() -> None:
 
 
 def test_memory_is_bounded_for_many_systems() -> None:
-    """Each system needs resamples · (statistics + 2) numbers; those beyond the limit get none."""
+    """Each system needs contexts · (statistics + 2) numbers; those beyond the limit get none."""
     metric = make_metric("rouge-l")
     assert isinstance(metric, ItemMetric)
     some = [
@@ -166,8 +153,8 @@ def test_memory_is_bounded_for_many_systems() -> None:
     ]
     summarizer = Summarizer([metric], resamples=100)
     list(summarizer.watch(evaluate(some, [metric])))
-    size = summarizer._resampled[0] // 10
-    bounded = Summarizer([metric], resamples=100, max_resampled=4 * size + 1)
+    size = 2 * (4 + 2)  # 2 contexts; F, precision, recall and 1
+    bounded = Summarizer([metric], resamples=100, max_numbers=4 * size + 1)
     list(bounded.watch(evaluate(some, [metric])))
     intervals = [s.mean is not None and s.mean.low is not None for s in bounded.summaries()]
     assert intervals == [True] * 4 + [False] * 6

@@ -308,12 +308,17 @@ def lookalikes(record: Mapping[str, Any]) -> dict[str, str]:
     if "dialogue_id" in record and "id" not in record:
         return {}
     odd = record.keys() - ITEM_FIELDS
-    alike = {name: _FIELD_OF.get(_plain(name), "") for name in odd if isinstance(name, str)}
+    alike = {name: field_like(name) for name in odd if isinstance(name, str)}
     return {
         name: field_name
         for name, field_name in sorted(alike.items())
         if field_name and field_name not in record
     }
+
+
+def field_like(name: str) -> str:
+    """Return the field that a name may stand for; "" if it looks like none."""
+    return _FIELD_OF.get(_plain(name), "")
 
 
 def number(text: str) -> float | None:

@@ -8,9 +8,9 @@ a table has a row for each rating: then all rows of an item must be seen before 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -28,9 +28,11 @@ from rejoinder.files.columns import (
     rename_fields,
 )
 from rejoinder.files.compressed import DAMAGE
-from rejoinder.files.jsonl import MAX_LINE_BYTES, JsonLines, UniqueIds, explain
+from rejoinder.files.jsonl import CHUNK_LINES, MAX_LINE_BYTES, JsonLines, UniqueIds, explain
 from rejoinder.files.paths import AnyPath
 from rejoinder.files.tables import CsvRows, ParquetRows
+from rejoinder.files.typed_lines import TypedLines
+from rejoinder.item_table import ItemTable
 from rejoinder.items import Item, ItemReader
 from rejoinder.wording import option
 
@@ -98,36 +100,67 @@ class ItemFile(JsonLines):
                 ) from None
 
     def _decode_lines(self, convert: Callable[[dict[str, Any]], T]) -> Iterator[tuple[int, T]]:
-        ignored: Counter[tuple[str, str]] = Counter()
-        names: set[str] = set()
+        seen = _Fields()
+        yield from super().decode(self._prepared(convert, seen))
+        self._report(seen)
+
+    def tables(self) -> Iterator[tuple[Sequence[int], ItemTable]]:
+        """Yield the items as tables, with the line of each."""
+        reader = ItemReader(of_table=self.format != "jsonl")
+        if self.format != "jsonl":
+            yield from _tables(self.decode(reader.item))
+        else:
+            yield from self._line_tables(reader)
+        self.note(repetition_note(reader.repeated))
+
+    def _line_tables(self, reader: ItemReader) -> Iterator[tuple[Sequence[int], ItemTable]]:
+        """Decode chunks of lines at once, and those that need it carefully, line by line."""
+        seen = _Fields()
+        convert = self._prepared(reader.item, seen)
+        typed = None if self._columns or not self._with_ratings else TypedLines()
+        for chunk in self.chunks():
+            table = None if typed is None else typed.table(chunk.lines, seen.ignored)
+            if table is None:
+                yield from _tables(self.decode_lines(chunk.numbered(), convert))
+            else:
+                yield range(chunk.first, chunk.first + len(table)), table
+        self._report(seen)
+
+    def _prepared(
+        self, convert: Callable[[dict[str, Any]], T], seen: _Fields
+    ) -> Callable[[dict[str, Any]], T]:
+        """Return a conversion of records with the names of fields that the file has."""
 
         def prepared(record: dict[str, Any]) -> T:
             if self._columns:
-                names.update(record)
+                seen.names.update(record)
                 record = rename_fields(record, self._columns)
             if not self._with_ratings:
                 record = {name: v for name, v in record.items() if name not in _RATINGS}
             alike = lookalikes(record)
-            for pair in alike.items():
-                ignored[pair] += 1
+            seen.ignored.update(alike.items())
             try:
                 return convert(record)
             except msgspec.ValidationError as error:
-                for name, field in alike.items():
-                    if f"missing required field `{field}`" in str(error):
+                for name, meant in alike.items():
+                    if f"missing required field `{meant}`" in str(error):
                         raise msgspec.ValidationError(
                             f"{error}; there is '{name}':"
-                            f" {option('columns', {field: name})} reads it"
+                            f" {option('columns', {meant: name})} reads it"
                         ) from None
                 raise
 
-        yield from super().decode(prepared)
+        return prepared
+
+    def _report(self, seen: _Fields) -> None:
+        """Report the fields of JSON lines that were not read; DataError for columns they lack."""
+        names = seen.names
         if self._columns and names and (problem := missing_fields(self._columns, names)):
             raise self.wrong(None, problem)
-        for (name, field), count in ignored.items():
+        for (name, meant), count in seen.ignored.items():
             self.note(
                 f"the field '{name}' ({count:,} lines) is not read;"
-                f" if it holds the {field}, add {option('columns', {field: name})}"
+                f" if it holds the {meant}, add {option('columns', {meant: name})}"
             )
 
     def _convert(self, convert: Callable[[dict[str, Any]], T], record: Any, line: int) -> T:
@@ -143,6 +176,34 @@ class ItemFile(JsonLines):
         if text and self._on_note is not None and text not in self._noted:
             self._noted.add(text)
             self._on_note(f"{self.name}: {text}")
+
+
+@dataclass
+class _Fields:
+    """The names of fields in JSON lines."""
+
+    names: set[str] = field(default_factory=set)
+    """All names, if columns are named."""
+    ignored: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Lines with a field that is not read, but looks like one that is missing."""
+
+
+def _tables(items: Iterator[tuple[int, Item]]) -> Iterator[tuple[Sequence[int], ItemTable]]:
+    """Put items with their lines together; an error is raised after the items before it."""
+    problem = None
+    while problem is None:
+        lines, some = [], []
+        try:
+            for line, item in islice(items, CHUNK_LINES):
+                lines.append(line)
+                some.append(item)
+        except DataError as error:
+            problem = error
+        if not some:
+            break
+        yield lines, ItemTable.of(some)
+    if problem is not None:
+        raise problem
 
 
 class PeekedRows:
@@ -256,22 +317,29 @@ def repetition_note(count: int) -> str | None:
     )
 
 
-def read_items(
-    source: AnyPath | JsonLines,
+def read_tables(
+    source: AnyPath | ItemFile,
     columns: Columns | None = None,
     on_note: OnNote | None = None,
-) -> Iterator[Item]:
-    """Stream the items of a file; an empty file and a repeated id are errors."""
-    file = source if isinstance(source, JsonLines) else ItemFile(source, columns, on_note)
+) -> Iterator[ItemTable]:
+    """Stream the items of a file in tables; an empty file and a repeated id are errors."""
+    file = source if isinstance(source, ItemFile) else ItemFile(source, columns, on_note)
     ids = UniqueIds(file)
-    reader = ItemReader(of_table=isinstance(file, ItemFile) and file.format != "jsonl")
     empty = True
-    for number, item in file.decode(reader.item):
+    for lines, table in file.tables():
         empty = False
-        ids.add(number, item.id)
-        yield item
+        ids.extend(lines, table.ids)
+        yield table
     if empty:
         raise file.wrong(None, "the file is empty; expected items, one a line")
     ids.check()
-    if isinstance(file, ItemFile):
-        file.note(repetition_note(reader.repeated))
+
+
+def read_items(
+    source: AnyPath | ItemFile,
+    columns: Columns | None = None,
+    on_note: OnNote | None = None,
+) -> Iterator[Item]:
+    """Stream the items of a file, as :func:`read_tables` does."""
+    for table in read_tables(source, columns, on_note):
+        yield from table

@@ -10,7 +10,8 @@ import contextlib
 import os
 import re
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import IO, Any, TypeVar
 
 import msgspec
@@ -27,6 +28,11 @@ T = TypeVar("T")
 MAX_LINE_BYTES = 16 * 2**20
 """Bytes of a line; a dialogue item has a few KB, a longer line is of another format."""
 
+CHUNK_LINES = 8192
+"""Lines that are decoded, and scored, together."""
+CHUNK_BYTES = 2 * MAX_LINE_BYTES
+"""A chunk ends with the line that exceeds this size."""
+
 _UTF16 = "in UTF-16; convert it, for example with iconv -f UTF-16 -t UTF-8"
 FOREIGN = (
     ("compressed with gzip; give it a name that ends in .gz", b"\x1f\x8b"),
@@ -40,6 +46,20 @@ FOREIGN = (
 
 _MEANINGS = {"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false"}
 _MEANINGS |= {"object": "an object", "array": "a list", "null": "null"}
+
+
+@dataclass(frozen=True)
+class LineChunk:
+    """Some lines of a file, and the number of the first one."""
+
+    first: int
+    lines: list[bytes]
+
+    def numbered(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the lines that are not blank, with their numbers."""
+        for number, line in enumerate(self.lines, self.first):
+            if line.strip():
+                yield number, line
 
 
 class JsonLines:
@@ -66,28 +86,50 @@ class JsonLines:
         return self._raw.tell() / self._size
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        for chunk in self.chunks():
+            yield from chunk.numbered()
+
+    def chunks(self) -> Iterator[LineChunk]:
+        """Yield the lines in chunks of ``CHUNK_LINES``, or fewer if they are long.
+
+        An error is raised after the lines before it.
+        """
+        first, size = 1, 0
+        lines: list[bytes] = []
+        problem = None
         with contextlib.ExitStack() as stack:
             stream = self._open(stack)
-            number = 0
             try:
                 while line := stream.readline(MAX_LINE_BYTES + 1):
-                    number += 1
-                    if number == 1:
-                        line = line.removeprefix(codecs.BOM_UTF8)
-                        if kind := next((k for k, start in FOREIGN if line.startswith(start)), ""):
-                            raise self.wrong(None, f"the file is {kind}")
+                    if first == 1 and not lines:
+                        line = self._first_line(line)
                     if len(line) > MAX_LINE_BYTES:
-                        raise self.wrong(
-                            number,
+                        problem = self.wrong(
+                            first + len(lines),
                             f"the line is longer than {MAX_LINE_BYTES >> 20} MB;"
                             " expected JSON lines, one small object a line",
                         )
-                    if line.strip():
-                        yield number, line
+                        break
+                    lines.append(line)
+                    size += len(line)
+                    if len(lines) == CHUNK_LINES or size > CHUNK_BYTES:
+                        yield LineChunk(first, lines)
+                        first, size, lines = first + len(lines), 0, []
             except DAMAGE as error:
-                raise self.wrong(
-                    number + 1, f"the compressed file is damaged or cut off ({error})"
-                ) from None
+                problem = self.wrong(
+                    first + len(lines), f"the compressed file is damaged or cut off ({error})"
+                )
+            if lines:
+                yield LineChunk(first, lines)
+        if problem is not None:
+            raise problem
+
+    def _first_line(self, line: bytes) -> bytes:
+        """Return the first line without a byte order mark; DataError for other formats."""
+        line = line.removeprefix(codecs.BOM_UTF8)
+        if kind := next((kind for kind, start in FOREIGN if line.startswith(start)), ""):
+            raise self.wrong(None, f"the file is {kind}")
+        return line
 
     def open_bytes(self, stack: contextlib.ExitStack) -> IO[bytes]:
         """Open the file as it is, compressed or not; the stack closes it, unless it is stdin."""
@@ -107,8 +149,14 @@ class JsonLines:
 
     def decode(self, convert: Callable[[Any], T]) -> Iterator[tuple[int, T]]:
         """Parse each line and convert it, turning every failure into ``file:line: …``."""
+        return self.decode_lines(self, convert)
+
+    def decode_lines(
+        self, lines: Iterable[tuple[int, bytes]], convert: Callable[[Any], T]
+    ) -> Iterator[tuple[int, T]]:
+        """Parse and convert some numbered lines of the file."""
         decoder = msgspec.json.Decoder()
-        for number, line in self:
+        for number, line in lines:
             try:
                 record = decoder.decode(line)
                 if not isinstance(record, dict):
@@ -166,11 +214,15 @@ class UniqueIds:
         self._next_check = 1024
 
     def add(self, line: int, key: str) -> None:
-        self._hashes.append(hash(key))
-        self._lines.append(line)
-        if len(self._hashes) == self._next_check:
+        self.extend([line], [key])
+
+    def extend(self, lines: Iterable[int], keys: Iterable[str]) -> None:
+        """Add the ids of some items with their lines."""
+        self._hashes.extend(map(hash, keys))
+        self._lines.extend(lines)
+        if len(self._hashes) >= self._next_check:
             self.check()
-            self._next_check *= 2
+            self._next_check = 2 * len(self._hashes)
 
     def check(self) -> None:
         hashes = np.frombuffer(self._hashes, dtype=np.int64)

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import DataError, UsageError
+from rejoinder.item_table import ItemTable
 from rejoinder.items import UNNAMED, Item
 from rejoinder.meta_evaluation.join import Joined, abbreviated
 from rejoinder.meta_evaluation.paired_tests import PairTests, SystemTests
@@ -214,7 +215,7 @@ class ContextStatistics:
 
 def compare_systems(
     metrics: MetricSet,
-    batches: Iterable[tuple[list[Item], list[BatchScores]]],
+    batches: Iterable[tuple[ItemTable, list[BatchScores]]],
     *,
     resamples: int = RESAMPLES,
     seed: int = 12345,

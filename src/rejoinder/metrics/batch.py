@@ -10,13 +10,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
+from itertools import chain, count
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.item_table import ChosenItems, ItemTable
 from rejoinder.items import PARROT, RETRIEVED, Item, Reference
+from rejoinder.text.tokenizers.tokenizer import starts_of
 from rejoinder.text.tokens import TextTable
 
 Ints = NDArray[np.int64]
@@ -48,15 +50,20 @@ class Batch:
 
     @classmethod
     def of(cls, items: Sequence[Item]) -> Batch:
+        columns = ItemTable.of(items)
+        references = list(chain.from_iterable(columns.references))
+        first = starts_of(map(len, columns.references))
+        near = weight = np.ones(len(references))
+        origin = np.full(len(references), FROM_ITEM, np.int8)
+        texts: list[str] = references  # type: ignore[assignment]  # until one is no text
+        if not all(type(each) is str for each in references):
+            several = [Reference(each) if isinstance(each, str) else each for each in references]
+            texts = [r.text for r in several]
+            weight = _or_one([r.weight for r in several])
+            near = _or_one([r.score if r.source == RETRIEVED else None for r in several])
+            origin = np.array([ORIGIN_OF_SOURCE.get(r.source, FROM_ITEM) for r in several], np.int8)
         number: defaultdict[str, int] = defaultdict(count().__next__)
-        references = [r for item in items for r in item.references]
-        reply = _numbers(number, [item.response for item in items])
-        reference = _numbers(number, [r.text for r in references])
-        weight = _or_one([r.weight for r in references])
-        near = _or_one([r.score if r.source == RETRIEVED else None for r in references])
-        origin = np.array([ORIGIN_OF_SOURCE.get(r.source, FROM_ITEM) for r in references], np.int8)
-        first = np.zeros(len(items) + 1, np.int64)
-        np.cumsum([len(item.references) for item in items], out=first[1:])
+        reply, reference = _numbers(number, columns.responses), _numbers(number, texts)
         return cls(items, TextTable(list(number)), reply, reference, first, weight, near, origin)
 
     @classmethod
@@ -96,7 +103,7 @@ class Batch:
         first = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         chosen = np.repeat(self.first[keep] - first[:-1], counts) + np.arange(first[-1])
         return Batch(
-            [self.items[i] for i in keep.tolist()],
+            ChosenItems.of(self.items, keep.tolist()),
             self.table,
             self.reply[keep],
             self.reference[chosen],
@@ -135,7 +142,7 @@ class Batch:
         """Return one item for each reference, with this reference only."""
         owner = np.repeat(np.arange(len(self)), self.counts)
         return Batch(
-            [self.items[i] for i in owner.tolist()],
+            ChosenItems.of(self.items, owner.tolist()),
             self.table,
             self.reply[owner],
             self.reference,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rejoinder.errors import DataError
-from rejoinder.items import Item
+from rejoinder.item_table import ItemTable, each_item, tables_of
+from rejoinder.items import Item, Reference
 from rejoinder.metrics.batch import Batch
 from rejoinder.metrics.batch_scores import BatchScores
 from rejoinder.metrics.language_check import LanguageCheck
@@ -36,7 +37,7 @@ MAX_CHARACTERS = 2**23
 
 
 def evaluate(
-    items: Iterable[Item],
+    items: Iterable[Item] | Iterable[ItemTable],
     metrics: Sequence[ItemMetric],
     *,
     batch_size: int = BATCH_SIZE,
@@ -45,8 +46,9 @@ def evaluate(
     on_progress: Progress | None = None,
     any_language: bool = False,
     on_note: Callable[[str], None] | None = None,
-) -> Iterator[tuple[list[Item], list[BatchScores]]]:
-    """Score items as they come: yield each batch of items with the scores of each metric.
+) -> Iterator[tuple[ItemTable, list[BatchScores]]]:
+    """Score items, or tables of items, as they come: yield each batch of items with the scores of
+    each metric.
 
     ``strict``: raise DataError if a tokenizer could not split the texts of a single item; it is
     the wrong one for the language.
@@ -65,7 +67,7 @@ def evaluate(
     if has_evaluator and test_set is None:
         from rejoinder.evaluator.contamination import TestSet
 
-        items = list(items)
+        items = list(each_item(items))
         test_set = TestSet.of(items)
     whole = any(metric.needs_whole_set for metric in metrics)
     unscored: dict[int, str | None] = dict.fromkeys(range(len(metrics)))
@@ -88,26 +90,32 @@ def evaluate(
             raise DataError(f"{metrics[which]}: no item could be scored: {reason}")
 
 
-def _one_batch(items: Iterable[Item]) -> Iterator[list[Item]]:
-    if everything := list(items):
-        yield everything
+def _one_batch(items: Iterable[Item] | Iterable[ItemTable]) -> Iterator[ItemTable]:
+    if everything := list(each_item(items)):
+        yield ItemTable.of(everything)
 
 
-def _batches(items: Iterable[Item], size: int, max_characters: int | None) -> Iterator[list[Item]]:
+def _batches(
+    items: Iterable[Item] | Iterable[ItemTable], size: int, max_characters: int | None
+) -> Iterator[ItemTable]:
     """Split items into batches; shorter ones if replies are long, since a kernel cannot be
     interrupted. ``max_characters``, the limit of a slow metric, counts references, too."""
-    batch: list[Item] = []
-    characters = 0
-    for item in items:
-        batch.append(item)
-        characters += len(item.response)
+    for table in tables_of(items, size):
+        lengths = np.fromiter(map(len, table.responses), np.int64, len(table))
         if max_characters is not None:
-            characters += sum(len(reference.text) for reference in item.references)
-        if len(batch) == size or characters > (max_characters or MAX_CHARACTERS):
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch
+            lengths += [sum(map(_length, references)) for references in table.references]
+        ends = np.cumsum(lengths)
+        begin = 0
+        while begin < len(table):
+            before = ends[begin - 1] if begin else 0
+            limit = before + (max_characters or MAX_CHARACTERS)
+            end = min(int(np.searchsorted(ends, limit, "right")) + 1, begin + size, len(table))
+            yield table if end - begin == len(table) else table[begin:end]
+            begin = end
+
+
+def _length(reference: str | Reference) -> int:
+    return len(reference if isinstance(reference, str) else reference.text)
 
 
 @dataclass(frozen=True)

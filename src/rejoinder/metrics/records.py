@@ -6,16 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import msgspec
 import numpy as np
 
-from rejoinder.items import Item, Score
+from rejoinder.item_table import ItemTable
+from rejoinder.items import Score
 from rejoinder.metrics.evaluate import BatchScores, SystemScore
 from rejoinder.metrics.metric import Metric
 
 
 def item_scores(
     labels: Mapping[Metric, str],
-    items: Sequence[Item],
+    items: ItemTable,
     results: Sequence[BatchScores],
     *,
     parts: bool,
@@ -31,7 +33,7 @@ def item_scores(
         columns.append((label, signature, values, result.reasons, named, covered))
     return [
         Score(
-            id=item.id,
+            id=id,
             metric=label,
             value=values[i] if reasons[i] is None else None,
             signature=signature,
@@ -39,9 +41,45 @@ def item_scores(
             unscored=None if reasons[i] is None else str(reasons[i]),
             coverage=covered[i],
         )
-        for i, item in enumerate(items)
+        for i, id in enumerate(items.ids)
         for label, signature, values, reasons, named, covered in columns
     ]
+
+
+def item_score_lines(
+    labels: Mapping[Metric, str],
+    items: ItemTable,
+    results: Sequence[BatchScores],
+    *,
+    parts: bool,
+) -> bytes:
+    """Return the lines of a scores file with the scores of a batch, as :func:`item_scores`.
+
+    Most scores are no more than an id and a number: these lines are put together from bytes that
+    are the same for all, and no record is made.
+    """
+    encoder = msgspec.json.Encoder()
+    if parts or not all(result.coverage is None and result.scored.all() for result in results):
+        return encoder.encode_lines(item_scores(labels, items, results, parts=parts))
+    ids = encoder.encode_lines(items.ids).split(b"\n")
+    columns = []
+    for result in results:
+        template = encoder.encode(Score("", labels[result.metric], 0, result.metric.signature()))
+        before, after = template[len(b'{"id":""') :].split(b'"value":0', 1)
+        numbers = encoder.encode(result.values.tolist())[1:-1].split(b",")
+        columns.append((before + b'"value":', numbers, after + b"\n"))
+    if len(columns) == 1:
+        ((before, numbers, after),) = columns
+        return b"".join(
+            [b'{"id":%b%b%b%b' % (i, before, v, after) for i, v in zip(ids, numbers, strict=False)]
+        )
+    return b"".join(
+        [
+            b'{"id":%b%b%b%b' % (ids[place], before, numbers[place], after)
+            for place in range(len(items))
+            for before, numbers, after in columns
+        ]
+    )
 
 
 def coverage_records(result: BatchScores) -> list[dict[str, float] | None]:

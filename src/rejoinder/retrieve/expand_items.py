@@ -23,7 +23,7 @@ from typing import Any
 from rejoinder.engine import Engine, open_engine
 from rejoinder.errors import UsageError
 from rejoinder.files.item_file import ItemFile, read_items
-from rejoinder.files.jsonl import JsonLines, write_jsonl
+from rejoinder.files.jsonl import write_jsonl
 from rejoinder.files.output import open_output
 from rejoinder.files.paths import is_folder
 from rejoinder.items import Item
@@ -83,7 +83,7 @@ class ExpansionReport:
 
 
 def expand(
-    items: str | JsonLines,
+    items: str | ItemFile,
     pairs: str,
     output: Path,
     retriever: Retriever | None = None,
@@ -106,7 +106,7 @@ def expand(
     """
     with ExitStack() as stack:
         work, _ = stack.enter_context(work_on(output))
-        source = items if isinstance(items, JsonLines) else ItemFile(items)
+        source = items if isinstance(items, ItemFile) else ItemFile(items)
         if source.once:
             source.path = _spool(source, work)
             stack.callback(Path(source.path).unlink)
@@ -143,7 +143,7 @@ def expand(
 
 def _write(
     output: Path,
-    source: JsonLines,
+    source: ItemFile,
     selector: ReferenceSelector,
     queries: ItemQueries,
     rate: RateReferences,
@@ -164,7 +164,7 @@ def _write(
     tally.finish()
 
 
-def _spool(source: JsonLines, work: Path) -> str:
+def _spool(source: ItemFile, work: Path) -> str:
     """Copy items from a pipe into a file, which can be read twice."""
     path = work / "items.jsonl"
     with ExitStack() as stack, open(path, "wb") as file:

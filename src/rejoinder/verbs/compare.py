@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from rejoinder.errors import GateFailed, UsageError
+from rejoinder.item_table import ItemTable
 from rejoinder.items import Item
 from rejoinder.meta_evaluation.join import join
 from rejoinder.meta_evaluation.ranking import (
@@ -293,8 +294,8 @@ def compare(
 
 
 def _with_progress(
-    batches: Iterable[tuple[list[Item], list[BatchScores]]], advance: Callable[[int], None]
-) -> Iterator[tuple[list[Item], list[BatchScores]]]:
+    batches: Iterable[tuple[ItemTable, list[BatchScores]]], advance: Callable[[int], None]
+) -> Iterator[tuple[ItemTable, list[BatchScores]]]:
     """Pass scored batches through and report the number of items done."""
     done = 0
     for batch, results in batches:

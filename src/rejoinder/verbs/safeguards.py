@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rejoinder.evaluator.contamination import ContaminationReport, TestSet
     from rejoinder.evaluator.coverage import CoverageSummary, CoverageTally
     from rejoinder.evaluator.expansion import Expansion
+    from rejoinder.item_table import ItemTable
     from rejoinder.items import Item
     from rejoinder.metrics.batch_scores import BatchScores
     from rejoinder.metrics.metric_set import MetricSet
@@ -57,8 +58,8 @@ class Safeguards:
         return {name: tally.summary() for name, tally in self.tallies.items()}
 
     def watch(
-        self, batches: Iterable[tuple[list[Item], list[BatchScores]]]
-    ) -> Iterator[tuple[list[Item], list[BatchScores]]]:
+        self, batches: Iterable[tuple[ItemTable, list[BatchScores]]]
+    ) -> Iterator[tuple[ItemTable, list[BatchScores]]]:
         """Pass scored batches through and add up how well each evaluator covers them."""
         from rejoinder.evaluator.coverage import CoverageTally
 

@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,13 @@ from rejoinder.errors import DataError, GateFailed, UsageError
 from rejoinder.files.jsonl import write_jsonl
 from rejoinder.files.output import open_output
 from rejoinder.files.paths import check_output
+from rejoinder.item_table import ItemTable
 from rejoinder.items import UNNAMED, Item, Reference, Score, item_from
 from rejoinder.metrics.batch import Floats
 from rejoinder.metrics.evaluate import SystemScore, evaluate, score_sets
 from rejoinder.metrics.metric import ItemMetric, Metric
 from rejoinder.metrics.metric_set import MetricSet, make_metrics
-from rejoinder.metrics.records import coverage_records, item_scores, set_scores
+from rejoinder.metrics.records import coverage_records, item_score_lines, set_scores
 from rejoinder.metrics.summary import Estimate, Summarizer, Summary
 from rejoinder.spec import did_you_mean, parse
 from rejoinder.verbs.arguments import (
@@ -298,7 +299,7 @@ def score(
             source.read() if evaluators else (), evaluators, strict=strict, monitor=monitor
         )
         result = run_metrics(
-            source.read(),
+            source.tables(),
             metric_set,
             safeguards=safeguards,
             test_set=safeguards.test_set,
@@ -317,7 +318,7 @@ def score(
 
 
 def run_metrics(
-    items: Any,
+    items: Iterable[Item] | Iterable[ItemTable],
     metric_set: MetricSet,
     *,
     safeguards: Safeguards | None = None,
@@ -364,20 +365,20 @@ def run_metrics(
         done = 0
         for batch, results in safeguards.watch(summarizer.watch(batches)):
             if stream is not None:
-                write_jsonl(stream, item_scores(metric_set.labels, batch, results, parts=parts))
+                stream.write(item_score_lines(metric_set.labels, batch, results, parts=parts))
             if metric_set.set_metrics:
                 for_sets.extend(batch)
             if keep:
-                ids += [item.id for item in batch]
-                systems += [item.system for item in batch]
+                ids += batch.ids
+                systems += batch.systems
                 for which, result in enumerate(results):
                     values[which].append(result.values)
                     if result.coverage is not None:
                         label = metric_set.labels[result.metric]
                         coverage.setdefault(label, []).extend(coverage_records(result))
-                    for item, reason in zip(batch, result.reasons, strict=True):
+                    for id, reason in zip(batch.ids, result.reasons, strict=True):
                         if reason is not None:
-                            unscored[which][item.id] = str(reason)
+                            unscored[which][id] = str(reason)
             done += len(batch)
             advance(done)
         sets = score_sets(

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import DataError, UsageError
-from rejoinder.files.item_file import ItemFile, read_items
+from rejoinder.files.item_file import ItemFile, read_tables
+from rejoinder.files.jsonl import CHUNK_LINES
 from rejoinder.inputs.items import as_items
+from rejoinder.item_table import ItemTable, each_item, tables_of
 from rejoinder.items import Item
 from rejoinder.verbs.monitor import SILENT, Monitor
 
@@ -26,12 +28,16 @@ if TYPE_CHECKING:
 class ItemSource:
     """Items that can be read from the start again, if they were opened with ``twice``."""
 
-    read: Callable[[], Iterator[Item]]
+    tables: Callable[[], Iterator[ItemTable]]
     name: str | None = None
     """The name of the file."""
     frame_kind: str | None = None
     fraction: Callable[[], float | None] = lambda: None
     """The share of the file that has been read."""
+
+    def read(self) -> Iterator[Item]:
+        """Yield the items one by one."""
+        return each_item(self.tables())
 
 
 @contextmanager
@@ -47,16 +53,16 @@ def open_items(
         read, kind = as_items(items, columns, monitor.note)
         if twice:
             item_list = list(read)
-            yield ItemSource(lambda: iter(item_list), frame_kind=kind)
+            yield ItemSource(lambda: tables_of(item_list, CHUNK_LINES), frame_kind=kind)
         else:
-            yield ItemSource(lambda: read, frame_kind=kind)
+            yield ItemSource(lambda: tables_of(read, CHUNK_LINES), frame_kind=kind)
         return
     source = ItemFile(os.fspath(items), columns, monitor.note)
     with ExitStack() as stack:
         if twice:
             stack.enter_context(_seekable(source))
         stack.enter_context(naming(source.name))
-        yield ItemSource(lambda: read_items(source), source.name, fraction=lambda: source.fraction)
+        yield ItemSource(lambda: read_tables(source), source.name, fraction=lambda: source.fraction)
 
 
 @contextmanager

@@ -41,6 +41,8 @@ SCORED = {
 }
 MORE = ("bleu(n=2)", "bertscore(part=p)")
 """Settings used in the studies, in addition to the defaults."""
+SEPARATELY = ("likelihood",)
+"""Metrics that are measured with several models and settings, on a page of their own."""
 
 
 def specs() -> tuple[list[str], list[str]]:
@@ -48,6 +50,8 @@ def specs() -> tuple[list[str], list[str]]:
     plain, weighted = list(MORE), ["am"]
     for name in METRICS.builtin:
         cls = METRICS.find(name)
+        if name in SEPARATELY:
+            continue
         if issubclass(cls, ItemMetric) and "evaluator" not in cls.needs:
             (weighted if "weights" in cls.needs else plain).append(name)
     # without an evaluator these are delta-bleu and bertscore over the weights of the file

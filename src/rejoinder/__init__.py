@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rejoinder.metrics.embedding.greedy import GreedyMatching
     from rejoinder.metrics.embedding.pool import VectorPool
     from rejoinder.metrics.embedding.sentence import SentenceCosine
+    from rejoinder.metrics.ensemble.mean import Mean
     from rejoinder.metrics.evaluator.expanded import Expanded
     from rejoinder.metrics.evaluator.rating import Rating
     from rejoinder.metrics.evaluator.rejoinder import Rejoinder
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from rejoinder.metrics.evaluator.vbertscore import VBertScore
     from rejoinder.metrics.evaluator.vbleu import VBleu
     from rejoinder.metrics.evaluator.vcosine import VCosine
+    from rejoinder.metrics.llm.likelihood import Likelihood
     from rejoinder.metrics.overlap.bleu import Bleu
     from rejoinder.metrics.overlap.chrf import Chrf
     from rejoinder.metrics.overlap.delta_bleu import DeltaBleu
@@ -87,6 +89,8 @@ __all__ = [
     "GreedyMatching",
     "Item",
     "Items",
+    "Likelihood",
+    "Mean",
     "MetaReferencesResult",
     "MetaResult",
     "Meteor",
@@ -155,6 +159,7 @@ _HOMES = {
     "metrics.embedding.greedy": ("GreedyMatching",),
     "metrics.embedding.pool": ("VectorPool",),
     "metrics.embedding.sentence": ("SentenceCosine",),
+    "metrics.ensemble.mean": ("Mean",),
     "metrics.evaluator.expanded": ("Expanded",),
     "metrics.evaluator.rating": ("Rating",),
     "metrics.evaluator.rejoinder": ("Rejoinder",),
@@ -163,6 +168,7 @@ _HOMES = {
     "metrics.evaluator.vbertscore": ("VBertScore",),
     "metrics.evaluator.vbleu": ("VBleu",),
     "metrics.evaluator.vcosine": ("VCosine",),
+    "metrics.llm.likelihood": ("Likelihood",),
     "metrics.overlap.bleu": ("Bleu",),
     "metrics.overlap.chrf": ("Chrf",),
     "metrics.overlap.delta_bleu": ("DeltaBleu",),

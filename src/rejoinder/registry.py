@@ -81,6 +81,7 @@ _OVERLAP = "rejoinder.metrics.overlap"
 _DIVERSITY = "rejoinder.metrics.diversity"
 _EMBEDDING = "rejoinder.metrics.embedding"
 _EVALUATOR = "rejoinder.metrics.evaluator"
+_LLM = "rejoinder.metrics.llm"
 _REGRESSION = "rejoinder.metrics.regression"
 
 METRICS: Registry[Any] = Registry(
@@ -112,6 +113,8 @@ METRICS: Registry[Any] = Registry(
         "expanded": f"{_EVALUATOR}.expanded:Expanded",
         "ruber": f"{_EVALUATOR}.ruber:Ruber",
         "rejoinder": f"{_EVALUATOR}.rejoinder:Rejoinder",
+        "likelihood": f"{_LLM}.likelihood:Likelihood",
+        "mean": "rejoinder.metrics.ensemble.mean:Mean",
         "am": f"{_REGRESSION}.am:Am",
         "ws": f"{_REGRESSION}.ws:Ws",
         "svr": f"{_REGRESSION}.svr:Svr",

@@ -6,6 +6,7 @@
     sentence-cosine(model=~/bert)      paths: /data/bert, ./bert, ../bert, ~/bert, C:\\bert
     openai(url=http://localhost/v1)    addresses, up to the next comma or parenthesis
     sentencepiece(model="a b.model")   other text in double quotes
+    mean(bleu,likelihood(of=reply))    several unnamed specs, where a name takes them
 
 A spec is only structure. The frozen dataclass that is registered under its name decides which
 parameters it takes: :func:`build` creates the object, :func:`spec_of` prints it, and
@@ -27,7 +28,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from rejoinder.errors import UsageError
 
-Value = Union[bool, int, float, str, "Spec"]
+Value = Union[bool, int, float, str, "Spec", tuple["Spec", ...]]
 T = TypeVar("T")
 
 MAX_DEPTH = 20
@@ -45,6 +46,8 @@ _TOKEN = re.compile(
 
 SHORT = {"top": "k", "soft": "b"}
 """Parameters whose name may be left out: top(3) is top(k=3)."""
+LISTS = {"mean": "metrics"}
+"""Parameters that are written as specs without a name, before all others: mean(bleu,meteor)."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,10 @@ class Spec:
     def __str__(self) -> str:
         if not self.params:
             return self.name
-        inside = ",".join(f"{key}={print_value(value)}" for key, value in self.params)
+        inside = ",".join(
+            print_value(value) if LISTS.get(self.name) == key else f"{key}={print_value(value)}"
+            for key, value in self.params
+        )
         if len(self.params) == 1 and SHORT.get(self.name) == self.params[0][0]:
             (_, value), *_ = self.params
             if type(value) in (int, float):
@@ -69,6 +75,8 @@ def print_value(value: Value) -> str:
     """Return a value as it is written in a spec."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
     if isinstance(value, str):
         match = _TOKEN.fullmatch(value)
         plain = match is not None and value in (match["word"], match["path"])
@@ -108,6 +116,8 @@ class _Parser:
         if self.depth > MAX_DEPTH:
             raise UsageError(f"'{self.text[:40]}…' is too deeply nested")
         params: dict[str, Value] = {}
+        if name in LISTS and (unnamed := self.unnamed()):
+            params[LISTS[name]] = unnamed
         key, start = None, self.at
         while self.take("mark", ")") is None:
             if params and self.take("mark", ",") is None:
@@ -130,6 +140,20 @@ class _Parser:
             params[key] = self.value()
         self.depth -= 1
         return Spec(name, tuple(params.items()))
+
+    def unnamed(self) -> tuple[Spec, ...]:
+        """Return the specs before the first parameter with a name."""
+        specs: list[Spec] = []
+        while True:
+            at = self.at
+            if specs and self.take("mark", ",") is None:
+                break
+            word = self.take("word")
+            if word is None or self.take("mark", "=") is not None:
+                self.at = at
+                break
+            specs.append(self.rest_of_spec(word))
+        return tuple(specs)
 
     def number(self, text: str) -> int | float:
         mantissa = re.split("[eE]", text)[0].lstrip("+-0.")
@@ -257,6 +281,8 @@ def _parameter_hints(cls: type) -> dict[str, Any]:
 
 
 def _is_specifiable(hint: Any) -> bool:
+    if get_origin(hint) is tuple:
+        return _prints_as_spec(get_args(hint)[0])
     if get_origin(hint) in (Union, UnionType):
         return all(map(_is_specifiable, get_args(hint)))
     return hint in (bool, int, float, str, Spec, type(None)) or _prints_as_spec(hint)
@@ -271,6 +297,11 @@ def _builtin(value: Any) -> Any:
 
 
 def _convert(value: Any, hint: Any) -> Any:
+    if get_origin(hint) is tuple:
+        each, _ = get_args(hint)
+        if not isinstance(value, tuple | list):
+            raise TypeError
+        return tuple(_convert(one, each) for one in value)
     if get_origin(hint) is not None:
         options = get_args(hint)
         for option in options:
@@ -307,6 +338,8 @@ def _describe(hint: Any) -> str:
         Spec: "a spec",
         type(None): "left out",
     }
+    if get_origin(hint) is tuple:
+        return "several specs"
     if get_origin(hint) is not None:
         return " or ".join(_describe(option) for option in get_args(hint))
     return names.get(hint, "a spec")
@@ -323,6 +356,8 @@ def explicit_parameters(value: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
     return value.spec() if _prints_as_spec(type(value)) else value
 
 

@@ -73,7 +73,9 @@ def variants() -> list[ItemMetric]:
 def cheap(metric: ItemMetric) -> Spec:
     """Return the metric with nested metrics whose range is known and that need no network."""
     nested = {"d": Spec("rouge-l"), "ref": Spec("expanded", (("d", Spec("rouge-l")),))}
-    changes = {key: value for key, value in nested.items() if key in metric.nested}
+    changes: dict[str, object] = {k: v for k, v in nested.items() if k in metric.nested}
+    if "metrics" in metric.nested:
+        changes["metrics"] = (Spec("unreferenced"), nested["ref"])
     return dataclasses.replace(metric, **changes).spec()
 
 

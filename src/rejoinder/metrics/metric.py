@@ -89,7 +89,11 @@ class Metric(ABC):
     def __post_init__(self) -> None:
         check_types(self, self.name)
         for key in self.nested:
-            if (value := getattr(self, key)) is not None:
+            value = getattr(self, key)
+            if isinstance(value, tuple):
+                inner: Any = tuple(_nested_metric(key, each) for each in value)
+                object.__setattr__(self, key, inner)
+            elif value is not None:
                 object.__setattr__(self, key, _nested_metric(key, value))
 
     def spec(self) -> Spec:
@@ -125,6 +129,8 @@ class Metric(ABC):
     def _signed(self, key: str) -> str:
         value = getattr(self, key)
         if key in self.nested:
+            if isinstance(value, tuple):
+                return "".join(map(nested_signature, value))
             return "none" if value is None else nested_signature(value)
         if isinstance(value, bool):
             return "yes" if value else "no"
@@ -364,8 +370,11 @@ def make_metric(
     allowed = parameters(cls)
     for key in cls.nested if language is not None or evaluator is not None else ():
         inner = params.get(key, allowed[key].default)
-        if isinstance(inner, str | Spec | Metric):
-            params[key] = make_metric(inner, language, evaluator if cls.shares_evaluator else None)
+        shared = evaluator if cls.shares_evaluator else None
+        if isinstance(inner, tuple):
+            params[key] = tuple(make_metric(each, language, shared) for each in inner)
+        elif isinstance(inner, str | Spec | Metric):
+            params[key] = make_metric(inner, language, shared)
     if language is not None and "tok" in allowed:
         params.setdefault("tok", parse(language.tokenizer))
     if language is not None and "stem" in allowed:

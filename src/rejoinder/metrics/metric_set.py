@@ -120,7 +120,10 @@ def _with_language(spec: Spec, plain: Metric, metric: Metric) -> Spec:
     shown: dict[str, Any] = dict(spec.params)
     for key in metric.nested:
         before, after = getattr(plain, key), getattr(metric, key)
-        if before != after:
+        if isinstance(after, tuple):
+            each = zip(shown.get(key, before), before, after, strict=True)
+            shown[key] = tuple(_with_language(_as_spec(s), b, a) for s, b, a in each)
+        elif before != after:
             shown[key] = _with_language(_as_spec(shown.get(key, before)), before, after)
     for key in ("tok", "stem"):
         if key in parameters(type(metric)):

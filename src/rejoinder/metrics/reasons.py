@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 NO_CONTEXT = "no context"
 NO_REFERENCES = "no references"
+BLANK_REPLY = "the reply is blank"
 NEITHER = f"{NO_CONTEXT} and {NO_REFERENCES}"
 ONLY_BAD_REFERENCES = "no reference has a weight above 0"
 

@@ -6,8 +6,10 @@ of the file.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +85,7 @@ def _convert(path: Path, name: str, folder: Path) -> None:
     }
     with (
         silenced(transformers),
+        _without_bar(),
         torch.random.fork_rng(devices=[]),
         explain_failure(path, "the file can't be read as GGUF", name),
     ):
@@ -98,3 +101,19 @@ def _convert(path: Path, name: str, folder: Path) -> None:
     for key in ("quantization_config", "_name_or_path"):
         config.pop(key, None)
     (folder / "config.json").write_text(json.dumps(config, indent=1, default=str), "utf-8")
+
+
+@contextlib.contextmanager
+def _without_bar() -> Iterator[None]:
+    """Switch off the progress bar of the conversion, for which transformers has no setting."""
+    from transformers import modeling_gguf_pytorch_utils
+
+    module: Any = modeling_gguf_pytorch_utils
+    bar = getattr(module, "tqdm", None)
+    if bar is not None:
+        module.tqdm = partial(bar, disable=True)
+    try:
+        yield
+    finally:
+        if bar is not None:
+            module.tqdm = bar

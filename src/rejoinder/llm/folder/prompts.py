@@ -42,7 +42,7 @@ class Prompts:
     def tokens(self, context: Sequence[str]) -> list[int]:
         """Return the tokens of a context, as many as the model takes at most."""
         with explain_failure(self._model.folder.path, "the tokenizer does not work"):
-            turns = list(map(_valid, context))
+            turns = list(map(valid_text, context))
             for start in range(len(turns)):
                 ids = self._try(turns[start:], is_last=start == len(turns) - 1)
                 if ids is None and not self._opening and (len(turns) - start) % 2 == 0:
@@ -58,13 +58,13 @@ class Prompts:
         """Return the tokens of a whole chat; without a chat template, messages are paragraphs."""
         with explain_failure(self._model.folder.path, "the tokenizer does not work"):
             if not getattr(self._model.tokenizer, "chat_template", None):
-                text = "".join(f"{_valid(message.content)}\n\n" for message in messages)
+                text = "".join(f"{valid_text(message.content)}\n\n" for message in messages)
                 return list(self._model.tokenizer(text, verbose=False)["input_ids"])
             return self._by_template(messages)
 
     def _by_template(self, messages: Sequence[Message]) -> list[int]:
         records = [
-            {"role": message.role, "content": _valid(message.content)} for message in messages
+            {"role": message.role, "content": valid_text(message.content)} for message in messages
         ]
         ids = self._model.tokenizer.apply_chat_template(
             records, add_generation_prompt=True, tokenize=True, return_dict=False
@@ -122,6 +122,6 @@ class Prompts:
         return self._encode([""])[-self._limit :]
 
 
-def _valid(text: str) -> str:
+def valid_text(text: str) -> str:
     """Replace lone surrogates, which no tokenizer reads."""
     return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,1 @@
+"""Metrics that are made of any other metrics."""

@@ -12,7 +12,14 @@ from scipy.special import expit
 from duels import candidates, compared
 from rejoinder.pairwise.answers import Contest
 from rejoinder.pairwise.bradley_terry import PRIOR, expected_rates, solve
-from rejoinder.pairwise.plan import assign_questions, next_pairs, plan_questions, unjudged_pairs
+from rejoinder.pairwise.plan import (
+    Question,
+    assign_questions,
+    judged_in_excess,
+    next_pairs,
+    plan_questions,
+    unjudged_pairs,
+)
 
 NAMES = "abcdefgh"
 
@@ -126,6 +133,47 @@ def test_a_pair_that_several_people_are_asked_counts_for_each() -> None:
         )
 
 
+def test_what_a_person_has_judged_more_than_others_by_hand() -> None:
+    # four replies, three people, six answers about (0, 1) twice, (0, 2), (0, 3), (1, 2) and (2, 3):
+    # pairs with each reply 4, 3, 3, 2, a third of them 4/3, 1, 1, 2/3. One person judged (0, 1),
+    # (0, 2) and (0, 3): pairs 3, 1, 1, 1, so in excess 5/3, 0, 0, 1/3
+    wins = table(4, [(0, 1), (1, 0), (0, 2), (3, 0), (1, 2), (2, 3)])
+    own = [(0, 1), (0, 2), (0, 3)]
+    assert judged_in_excess(wins, own, 3) == pytest.approx([5 / 3, 0, 0, 1 / 3])
+    assert judged_in_excess(wins, [], 3).tolist() == [0, 0, 0, 0]
+    # who answers alone has judged as much as people on average
+    alone = table(4, own)
+    assert judged_in_excess(alone, own, 1).tolist() == [0, 0, 0, 0]
+
+
+def test_a_person_gets_replies_that_are_new_to_them() -> None:
+    """Without answers all gains are equal; with unequal ones each is divided by its own number."""
+    for pair in ([0, 1], [4, 2]):
+        excess = np.ones(6)
+        excess[pair] = 0
+        assert {*next(next_pairs(np.zeros((6, 6)), rng(), excess=excess))[1:]} == {*pair}
+    judged = table(6, [(0, 1), (2, 3), (1, 2), (4, 5)])
+    gains = {frozenset((i, j)): _first_gain(judged, i, j) for i in range(6) for j in range(i)}
+    excess = np.array([0.0, 2.0, 0.0, 0.0, 0.5, 0.0])
+    open_pairs = [pair for pair in gains if not judged[*sorted(pair)]]
+    best = max(open_pairs, key=lambda pair: gains[pair] / (1 + 3 * sum(excess[list(pair)])))
+    assert best != max(open_pairs, key=gains.__getitem__)
+    gain, i, j = next(next_pairs(judged, rng(), excess=excess))
+    assert {i, j} == best and gain == pytest.approx(gains[best])
+
+
+def _first_gain(judged: np.ndarray, i: int, j: int) -> float:
+    """Return the gain of a pair by the formula of the module, without updates."""
+    strength, covariance = solve(judged, PRIOR)
+    changes = np.diag(expected_rates(strength)[1]) ** 2
+    edge = np.zeros(len(judged))
+    edge[i], edge[j] = 1, -1
+    chance = expit(strength[i] - strength[j])
+    information = chance * (1 - chance)
+    fall = information * edge @ covariance * (covariance @ edge)
+    return float(changes @ fall / (1 + information * edge @ covariance @ edge))
+
+
 @pytest.mark.parametrize("pair", [(0, 0), (0, 3), (-1, 1)])
 def test_a_wrong_pair_in_flight_is_named(pair: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match=r"pending: .* is no pair of 3 replies"):
@@ -187,3 +235,35 @@ def test_questions_are_assigned_in_turn_and_a_share_to_all() -> None:
     loads = [sum(name == who for _, name in assigned) for who in ("ann", "bob")]
     assert loads == [12, 12]
     assert len(assign_questions(questions, ["ann", "bob"], 0)) == 20
+
+
+def test_questions_go_to_who_knows_the_replies_least() -> None:
+    items = candidates(["a", "b", "c", "d", "e"])
+    answered = [("a", "b", "a", "ann"), ("a", "b", "a", "cem"), ("c", "d", "a", "bob")]
+    comparisons = compared(items, answered)
+    questions = [Question("c", *pair, 1.0) for pair in ((0, 2), (0, 3), (2, 4), (3, 4))]
+    people = ["ann", "bob", "cem"]
+    # (a, c): each knows one of them, so ann is first; (a, d): bob knows d, cem knows a, bob is
+    # first; cem is the only one without a question; then of (d, e) ann knows neither
+    assigned = assign_questions(questions, people, 0, 1, comparisons)
+    assert [name for _, name in assigned] == ["ann", "bob", "cem", "ann"]
+    # (d, e): bob knows d, ann neither; bob is left for (c, e); of (a, d) bob knows d, from two
+    # answers, ann a and d; of (a, c) bob would know c, but ann is left
+    assigned = assign_questions(questions[::-1], ["bob", "ann"], 0, 1, comparisons)
+    assert [name for _, name in assigned] == ["ann", "bob", "bob", "ann"]
+    # of strangers' answers nothing is known, and nobody knows anything: in turn, until one does
+    assigned = assign_questions(questions, ["dan", "eve"], 0, 1, comparisons)
+    assert [name for _, name in assigned] == ["dan", "eve", "eve", "dan"]
+
+
+def test_hardly_anybody_gets_a_reply_twice_before_all() -> None:
+    """100 replies, 8 people, 297 pairs, 74 places of a person: in turn, a quarter is repeated."""
+    questions = plan_questions(compared(candidates([f"{n:02}" for n in range(100)]), []), count=297)
+    names = [*NAMES]
+
+    def repeated(assigned: list[tuple[Question, str]]) -> float:
+        judged = [(name, reply) for q, name in assigned for reply in (q.a, q.b)]
+        return 1 - len(set(judged)) / len(judged)
+
+    assert repeated(list(zip(questions, names * 38, strict=False))) > 0.2
+    assert repeated(assign_questions(questions, names, 0)) < 0.1

@@ -207,7 +207,8 @@ def plan(
         )
     assigned: list[tuple[Question, str | None]] = [(question, None) for question in chosen]
     if names:
-        assigned = list(assign_questions(chosen, names, shared if len(names) > 1 else 0.0, seed))
+        common = shared if len(names) > 1 else 0.0
+        assigned = list(assign_questions(chosen, names, common, seed, comparisons))
     questions = list(question_records(items, assigned, texts=texts))
     write_jsonl_file(output, questions)
     return PairsPlanResult(

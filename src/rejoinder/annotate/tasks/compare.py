@@ -2,8 +2,9 @@
 
 Which pair a person is asked next is planned from all answers so far, while others answer
 (:mod:`rejoinder.pairwise.plan`): the pair that reduces the uncertainty of the winning rates most,
-given that the pairs that others are looking at right now will be answered. So far fewer answers
-are needed than for all pairs (Sugiyama, Meguro & Higashinaka 2019, section 2.2).
+given that the pairs that others are looking at right now will be answered, and preferably one whose
+replies this person has not judged more often than others. So far fewer answers are needed than for
+all pairs (Sugiyama, Meguro & Higashinaka 2019, section 2.2).
 
 The rules:
 
@@ -73,7 +74,7 @@ from rejoinder.pairwise.answers import (
 from rejoinder.pairwise.bradley_terry import rate_errors
 from rejoinder.pairwise.candidate_scores import score_candidates
 from rejoinder.pairwise.output_records import rated_candidates
-from rejoinder.pairwise.plan import next_pairs
+from rejoinder.pairwise.plan import judged_in_excess, next_pairs
 
 if TYPE_CHECKING:
     from rejoinder.annotate.imports.record import ImportedAnswer
@@ -212,25 +213,28 @@ class Compare(Kind[CompareSettings]):
         if repeated is not None and rng.random() < 0.5:
             return repeated
         pending = {each.pair for each in begun if each.taken > each.answers}
-        return self._new_pair(connection, contest, pending, had, rng) or repeated
+        return self._new_pair(connection, contest, person, pending, had, rng) or repeated
 
     def _new_pair(
         self,
         connection: Connection,
         contest: Contest,
+        person: int,
         pending: set[Pair],
         had: set[Pair],
         rng: np.random.Generator,
     ) -> Pair | None:
         """Return the most informative pair that nobody has been asked; None if enough have."""
-        wins = self._answers.wins(connection, contest.number, len(contest.items))
+        answers = self._answers.of(connection, contest.number, len(contest.items))
+        wins = answers.wins
         answered = np.triu(wins + wins.T > 0)
         asked = int(answered.sum()) + sum(not answered[pair] for pair in pending)
         if asked >= contest.limit or self._is_certain(contest, wins):
             return None
         if self.options.planned:
             # pairs of which one answer is missing have answers already: they are skipped anyway
-            planned = next_pairs(wins, rng, pending=sorted(pending))
+            excess = judged_in_excess(wins, had, len(answers.people | {person}))
+            planned = next_pairs(wins, rng, pending=sorted(pending), excess=excess)
             pairs: Iterator[Pair] = ((min(i, j), max(i, j)) for _, i, j in planned)
         else:
             free = ~answered & ~np.tri(len(wins), dtype=bool)
@@ -259,7 +263,7 @@ class Compare(Kind[CompareSettings]):
         for contest in self.contests:
             limit = contest.limit
             if self.options.max_error:
-                wins = self._answers.wins(connection, contest.number, len(contest.items))
+                wins = self._answers.of(connection, contest.number, len(contest.items)).wins
                 if self._is_certain(contest, wins):
                     limit = min(limit, int(np.count_nonzero(np.triu(wins + wins.T))))
             pairs += limit

@@ -33,15 +33,19 @@ def pair_of(key: str) -> Pair:
 
 
 @dataclass(frozen=True)
-class _Read:
-    """What was read of a context."""
+class ContextAnswers:
+    """The answers about the pairs of a context."""
 
     wins: Floats
-    count: int
-    sum_of_ids: int
-    last: int
+    """[n, n] how often the reply of the row was preferred to that of the column; a tie is half a
+    win for both."""
+    people: frozenset[int] = frozenset()
+    """Who gave them."""
+    count: int = 0
+    sum_of_ids: int = 0
+    last: int = 0
     """Id of the last answer."""
-    received: float
+    received: float = 0.0
     """When the last answer came: ids are given again if a transaction fails, times are not."""
 
 
@@ -59,23 +63,21 @@ class PairAnswers:
     """Reads the answers about the pairs of each context."""
 
     def __init__(self) -> None:
-        self._read: dict[int, _Read] = {}
+        self._read: dict[int, ContextAnswers] = {}
 
-    def wins(self, connection: Connection, context: int, size: int) -> Floats:
-        """Return [size, size] how often the reply of the row was preferred to that of the column.
-
-        A tie is half a win for both.
-        """
-        known = self._read.get(context) or _Read(np.zeros((size, size)), 0, 0, 0, 0.0)
-        fresh = _continued(connection, context, known)
+    def of(self, connection: Connection, context: int, size: int) -> ContextAnswers:
+        """Return the answers about a context with ``size`` replies."""
+        nothing = ContextAnswers(np.zeros((size, size)))
+        fresh = _continued(connection, context, self._read.get(context, nothing))
         if fresh is None:
-            nothing = _Read(np.zeros((size, size)), 0, 0, 0, 0.0)
             fresh = _continued(connection, context, nothing) or nothing
         self._read[context] = fresh
-        return fresh.wins
+        return fresh
 
 
-def _continued(connection: Connection, context: int, known: _Read) -> _Read | None:
+def _continued(
+    connection: Connection, context: int, known: ContextAnswers
+) -> ContextAnswers | None:
     """Return what was read with the answers that came since; None if the rest has changed."""
     counted = (
         tasks.c.context == context,
@@ -93,7 +95,7 @@ def _continued(connection: Connection, context: int, known: _Read) -> _Read | No
     else:
         condition = answers.c.id >= known.last
     rows = connection.execute(
-        select(answers.c.id, answers.c.received, answers.c.value, tasks.c.key)
+        select(answers.c.id, answers.c.person, answers.c.received, answers.c.value, tasks.c.key)
         .select_from(joined)
         .where(*counted, condition)
         .order_by(answers.c.id)
@@ -112,7 +114,8 @@ def _continued(connection: Connection, context: int, known: _Read) -> _Read | No
         won = OUTCOMES[row.value["winner"]]
         wins[first, second] += won
         wins[second, first] += 1 - won
-    return _Read(wins, count, int(total), rows[-1].id, rows[-1].received)
+    people = known.people.union(row.person for row in rows)
+    return ContextAnswers(wins, people, count, int(total), rows[-1].id, rows[-1].received)
 
 
 def open_pairs(connection: Connection, context: int, answers_per_repeated: int) -> list[OpenPair]:

@@ -495,7 +495,10 @@ def test_folder_with_files_is_not_replaced(tmp_path: Path, items: Path) -> None:
     write_study("gupta-ratings", tmp_path / "study", items, "en")  # an empty folder is fine
     before = (tmp_path / "study" / "study.toml").read_bytes()
     message = refused(UsageError, items, "gupta-ratings", "ja")
-    assert "is a folder with other things" in message
+    assert "is a study already; choose another name, or remove it first" in message
+    (tmp_path / "study" / "study.toml").rename(tmp_path / "study" / "notes.toml")
+    assert "is a folder with other things" in refused(UsageError, items, "gupta-ratings", "ja")
+    (tmp_path / "study" / "notes.toml").rename(tmp_path / "study" / "study.toml")
     assert (tmp_path / "study" / "study.toml").read_bytes() == before
 
 

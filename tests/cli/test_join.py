@@ -52,6 +52,35 @@ def test_tables_become_items(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert [item.id for file in files for item in read_items(file)] == [item.id for item in items]
 
 
+def test_columns_belong_to_the_files_that_have_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table of one's own, and the replies of other systems as ``reply`` writes them."""
+    (tmp_path / "a.csv").write_text("Bot answer,x,y\nhello,4,5\n")
+    (tmp_path / "b.jsonl").write_text('{"id": "1", "response": "no", "system": "b"}\n')
+    (tmp_path / "c.csv").write_text("answer,bot\nhey,c\n")
+    output = tmp_path / "items.jsonl"
+
+    def join(columns: str, *names: str) -> int:
+        files = [str(tmp_path / name) for name in names]
+        return main.run(["join", *files, "-o", str(output), "--columns", columns])
+
+    assert join("reply=bot_answer,ratings=x+y", "a.csv", "b.jsonl", "c.csv") == 0
+    items = list(read_items(output))
+    assert [(item.response, item.system) for item in items] == [
+        *[("hello", "(unnamed)"), ("no", "b"), ("hey", "c")]
+    ]
+    assert [item.ratings for item in items] == [{"x": 4, "y": 5}, None, None]
+    capsys.readouterr()
+    # a file that has some of the columns must have all; none of the files may have none
+    assert join("reply=answer,system=x", "a.csv", "b.jsonl", "c.csv") == 3
+    assert "c" in capsys.readouterr().err
+    assert join("reply=text", "b.jsonl", "c.csv") == 2
+    assert "--columns: none of the files has any of these columns" in capsys.readouterr().err
+    assert join("reply=text", "b.jsonl") == 3
+    assert "no record has the field 'text'" in capsys.readouterr().err
+
+
 def test_columns_of_a_table_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("text\tx\nhello\t4\n")
     output = tmp_path / "items.jsonl"

@@ -174,6 +174,9 @@ def test_several_columns_are_joined_by_plus(tmp_path: Path) -> None:
         ("rating_ann,rating_bob", "4,5", {"rating_ann": 4, "rating_bob": 5}),
         ("ann_rating,bob_rating", "4,5", {"ann_rating": 4, "bob_rating": 5}),
         ("score_1,score_2", "4,5", {"score_1": 4, "score_2": 5}),
+        ("Rater A,Rater B", "4,5", {"Rater A": 4, "Rater B": 5}),
+        ("judge_x,judge_2", "4,5", {"judge_x": 4, "judge_2": 5}),
+        ("rater_age,rater_b", "4,5", None),
         ("rating_fluency,rating_ann", "4,5", None),  # a quality, not an annotator
         ("rating_ann,rating_bob", "4,good", None),
         ("rating_ann,bleu_score", "4,5", None),
@@ -184,6 +187,19 @@ def test_ratings_named_after_annotators(
 ) -> None:
     (item,) = read(tmp_path / "i.csv", f"context,reply,{header}\nhi,hello,{row}\n")
     assert item.ratings == ratings
+
+
+@pytest.mark.parametrize(("ids", "same"), [(False, "equal texts and no id"), (True, "the same id")])
+def test_rows_that_rate_an_item_twice_say_what_to_do(tmp_path: Path, ids: bool, same: str) -> None:
+    header = "id,context,reply,rater,rating\n" if ids else "context,reply,rater,rating\n"
+    rows = [f"{'1,' if ids else ''}hi,hello,{who},4" for who in ("ann", "bob", "ann")]
+    with pytest.raises(DataError) as caught:
+        read(tmp_path / "i.csv", header + "\n".join(rows) + "\n")
+    assert str(caught.value) == (
+        f"{tmp_path}/i.csv:4: annotator 'ann' has rated this item in a row before (line 2 is its"
+        f" first; rows with {same} are one item): remove the row, or give the rows of different"
+        " items different ids"
+    )
 
 
 def test_a_column_that_may_hold_ratings_is_mentioned(tmp_path: Path) -> None:

@@ -125,6 +125,8 @@ def write_study(
     _check(name, language, text_language)
     text = _render(name, language, text_language or language, consent=consent, training=training)
     text, settings = _changed(name, text, overrides or {})
+    if (Path(folder) / STUDY_FILE).exists():
+        raise UsageError(f"{folder}: is a study already; choose another name, or remove it first")
     check_new_folder(folder)
     items = _read(items_path, settings, columns, on_note)
     files = {STUDY_FILE: text, settings.instructions: _instructions(name, language)}

@@ -59,9 +59,12 @@ NUMBERED = {
 }
 """Several columns that make up one field: ``reference_1``, ``reference_2``; ``rater_1`` …"""
 
-ANNOTATED = (r"rating_(.+)", r"(.+)_rating", r"scores?_?(\d+)")
-"""Ratings with a column for each annotator: ``rating_ann``, ``rating_bob``; ``score_1`` … They are
-read only if there are several, all of them numbers."""
+ANNOTATED = (
+    *(r"rating_(.+)", r"(.+)_rating", r"scores?_?(\d+)"),
+    r"(?:rater|annotator|judge|labell?er)_([a-z]|\d+)",
+)
+"""Ratings with a column for each annotator: ``rating_ann``, ``rating_bob``; ``score_1``;
+``rater_a`` … They are read only if there are several, all of them numbers."""
 
 NO_ANNOTATORS = re.compile(
     r"(mean|avg|average|median|std|sd|var|min|max|sum|total|count|num|n|scale|id|date|time|type"
@@ -297,6 +300,16 @@ def missing_fields(columns: Columns, names: Collection[str]) -> str | None:
                 quoted = _some([f"'{each}'" for each in sorted(names)])
                 return f"no record has the field '{name}'; the fields are {quoted}"
     return None
+
+
+def names_any(columns: Columns, names: Collection[str]) -> bool:
+    """Return whether any of the columns that are named is among ``names``."""
+    known = {_plain(name) for name in names}
+    return any(
+        _plain(name) in known
+        for field_name, wanted in _fields_of(columns).items()
+        for name in _split(field_name, wanted, names)
+    )
 
 
 def lookalikes(record: Mapping[str, Any]) -> dict[str, str]:

@@ -8,7 +8,7 @@ a table has a row for each rating: then all rows of an item must be seen before 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -25,6 +25,7 @@ from rejoinder.files.columns import (
     lookalikes,
     map_columns,
     missing_fields,
+    names_any,
     rename_fields,
 )
 from rejoinder.files.compressed import DAMAGE
@@ -51,7 +52,9 @@ class ItemFile(JsonLines):
     ``columns`` names the columns (or JSON fields) that hold a field, see
     :mod:`rejoinder.files.columns`; ``on_note`` receives what was guessed or ignored, once a file,
     with ``hints`` at ``columns``, unless the caller has no way to give them. Not ``with_ratings``,
-    ratings are not read, so that mistakes in them do not matter.
+    ratings are not read, so that mistakes in them do not matter. A file that is ``one_of_several``
+    may have none of the ``columns``: then it is read as if none were named, and ``columns_found``
+    stays false.
     """
 
     def __init__(
@@ -63,12 +66,14 @@ class ItemFile(JsonLines):
         *,
         hints: bool = True,
         with_ratings: bool = True,
+        one_of_several: bool = False,
     ) -> None:
         super().__init__(path)
         self.format = file_format(self.path)
         self._columns, self._on_note, self._needed = columns, on_note, needed
         self._hints, self._noted = hints, set[str]()
         self._with_ratings = with_ratings
+        self._one_of_several, self.columns_found = one_of_several, False
 
     def decode(self, convert: Callable[[dict[str, Any]], T]) -> Iterator[tuple[int, T]]:
         """Yield line number and converted record; every failure becomes ``file:line: …``."""
@@ -86,7 +91,7 @@ class ItemFile(JsonLines):
                 try:
                     peeked = PeekedRows(rows)
                     columns = map_columns(
-                        rows.names, self._columns, self._needed, peeked.is_numeric
+                        rows.names, self._named(rows.names), self._needed, peeked.is_numeric
                     )
                 except ColumnError as error:
                     raise self.wrong(None, str(error)) from None
@@ -155,13 +160,21 @@ class ItemFile(JsonLines):
     def _report(self, seen: _Fields) -> None:
         """Report the fields of JSON lines that were not read; DataError for columns they lack."""
         names = seen.names
-        if self._columns and names and (problem := missing_fields(self._columns, names)):
+        wanted = self._named(names)
+        if wanted and names and (problem := missing_fields(wanted, names)):
             raise self.wrong(None, problem)
         for (name, meant), count in seen.ignored.items():
             self.note(
                 f"the field '{name}' ({count:,} lines) is not read;"
                 f" if it holds the {meant}, add {option('columns', {meant: name})}"
             )
+
+    def _named(self, names: Collection[str]) -> Columns | None:
+        """Return the columns that the caller named, if they are meant for this file."""
+        if self._columns is None:
+            return None
+        self.columns_found = names_any(self._columns, names)
+        return self._columns if self.columns_found or not self._one_of_several else None
 
     def _convert(self, convert: Callable[[dict[str, Any]], T], record: Any, line: int) -> T:
         try:
@@ -277,7 +290,13 @@ def item_records(
         if annotator is None:
             raise wrong(line, "the annotator of the rating is missing")
         if annotator in kept["ratings"]:
-            raise wrong(line, f"annotator '{annotator}' has rated this item in a row before")
+            same = "the same id" if "id" in columns.fields else "equal texts and no id"
+            raise wrong(
+                line,
+                f"annotator '{annotator}' has rated this item in a row before (line {first} is its"
+                f" first; rows with {same} are one item): remove the row, or give the rows of"
+                " different items different ids",
+            )
         kept["ratings"][annotator] = rating
     for line, record in gathered.values():
         yield line, {name: value for name, value in record.items() if value != {}}

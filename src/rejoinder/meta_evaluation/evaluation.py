@@ -115,7 +115,10 @@ def evaluate_metrics(
     units = _units_of(joined, level)
     rated = ~np.isnan(units.human)
     if not rated.any():
-        raise DataError("no item has ratings; agreement with people needs the field 'ratings'")
+        raise DataError(
+            "no item has ratings; agreement with people needs the field 'ratings'"
+            f" ({option('columns', {'ratings': 'NAME'})} says which columns have them)"
+        )
     results, refused = _results(joined, units, level, settings)
     names = [r.metric for r in results] if differences and level != "system" else []
     tested = _differences(units, names, settings)

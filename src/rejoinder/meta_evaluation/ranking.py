@@ -301,7 +301,10 @@ def compare_people(
     options.check(systems)
     rated = [item for item in items if item.rating() is not None]
     if not rated:
-        raise DataError("no item has ratings; ranking by people needs the field 'ratings'")
+        raise DataError(
+            "no item has ratings; ranking by people needs the field 'ratings'"
+            f" ({option('columns', {'ratings': 'NAME'})} says which columns have them)"
+        )
     values = np.array([item.rating() for item in rated], dtype=float)
     try:
         ranking = rank_values(rated, values, by=PEOPLE, options=options)

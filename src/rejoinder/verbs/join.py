@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rejoinder.errors import DataError
+from rejoinder.errors import DataError, UsageError
 from rejoinder.files.item_file import ItemFile, repetition_note
 from rejoinder.files.jsonl import write_jsonl
 from rejoinder.files.output import open_output
@@ -20,6 +20,7 @@ from rejoinder.items import Item, ItemReader
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import Result
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
@@ -46,15 +47,17 @@ def join(
     """Put items together, or scores: replies of several systems, runs of ``score``.
 
     An item may occur once, and so may a metric's score of an item. Items may be in tables, whose
-    ``columns`` are found as everywhere; they are written as JSON lines.
+    ``columns`` are found as everywhere; they are written as JSON lines. Of several files, those
+    that have none of the named ``columns`` are read as if none were named.
     """
     inputs = [files] if isinstance(files, (str, os.PathLike)) else files
     names, target = [os.fspath(file) for file in inputs], Path(output)
     check_output(target, names)
     first: dict[tuple[str, ...], str] = {}
+    columns_found = not columns
     with open_output(target) as stream:
         for name in names:
-            source = ItemFile(name, columns, monitor.note)
+            source = ItemFile(name, columns, monitor.note, one_of_several=len(names) > 1)
             of_table = source.format != "jsonl"
             reader = ItemReader(of_table=of_table)
             convert = reader.item if of_table else partial(_with_id, reader)
@@ -65,9 +68,12 @@ def join(
                 first[key] = f"{source.name}:{number}"
                 line: list[Any] = [record]
                 write_jsonl(stream, line)
+            columns_found |= source.columns_found
             source.note(repetition_note(reader.repeated))
         if not first:
             raise DataError("the file is empty; expected items, or scores", path=names[0])
+        if not columns_found:
+            raise UsageError(f"{option('columns')}: none of the files has any of these columns")
     return JoinResult(len(first))
 
 

@@ -14,7 +14,7 @@ LAYERS = [
     {"version", "machine", "progress", "wording"},
     {"errors"},
     {"spec", "items"},
-    {"item_table"},
+    {"item_table", "worker_pool"},
     {"files", "registry"},
     {"kernels"},
     {"text"},

@@ -79,6 +79,11 @@ class ItemTable(Sequence[Item]):
             context_id=self.context_ids[index],
         )
 
+    def __reduce__(self) -> Any:
+        """Pickle the lists only: items would be the same texts again."""
+        columns = self.ids, self.responses, self.contexts, self.systems, self.references
+        return ItemTable, (*columns, self.ratings, self.context_ids)
+
     def groups(self) -> list[str]:
         """Return the key of each item's context, as :attr:`Item.group` does."""
         return [

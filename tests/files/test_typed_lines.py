@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rejoinder.errors import DataError
 from rejoinder.files import item_file, typed_lines
-from rejoinder.files.item_file import ItemFile, read_items
+from rejoinder.files.item_file import read_items, read_tables
 from rejoinder.files.typed_lines import TypedLines
 from rejoinder.items import UNNAMED, Item, Reference
 
@@ -123,7 +123,7 @@ def test_the_line_of_an_error_is_right_in_every_chunk(
     path.write_bytes(b"\r\n".join(lines))
     seen = []
     with pytest.raises(DataError) as raised:
-        for _, table in ItemFile(path).tables():
+        for table in read_tables(path):
             seen += table.ids
     assert raised.value.line == bad
     assert seen == [str(n) for n in range(1, bad)]  # an error comes after the items before it

@@ -22,13 +22,14 @@ from rejoinder.cli.options import (
     ResamplesOption,
     SeedOption,
     StrictOption,
+    count_option,
     flag,
     load_plugins,
     parse_columns,
     stdout_problems,
 )
 from rejoinder.cli.terminal import print_json, say, show
-from rejoinder.verbs.arguments import RESAMPLES, SEED
+from rejoinder.verbs.arguments import MAX_PROCESSES, RESAMPLES, SEED
 
 if TYPE_CHECKING:
     from rejoinder.verbs.score import ScoreResult
@@ -56,6 +57,9 @@ def score(
     json: JsonOption = False,
     resamples: ResamplesOption = RESAMPLES,
     seed: SeedOption = SEED,
+    processes: Annotated[
+        int, count_option("--processes", "Processes that share the work.", max=MAX_PROCESSES)
+    ] = 1,
 ) -> None:
     """Score replies with one or more metrics.
 
@@ -85,6 +89,7 @@ def score(
         keep=False,
         resamples=resamples,
         seed=seed,
+        processes=processes,
         monitor=TerminalMonitor(),
     )
     if json:

@@ -29,7 +29,14 @@ from rejoinder.files.columns import (
     rename_fields,
 )
 from rejoinder.files.compressed import DAMAGE
-from rejoinder.files.jsonl import CHUNK_LINES, MAX_LINE_BYTES, JsonLines, UniqueIds, explain
+from rejoinder.files.jsonl import (
+    CHUNK_LINES,
+    MAX_LINE_BYTES,
+    JsonLines,
+    LineChunk,
+    UniqueIds,
+    explain,
+)
 from rejoinder.files.paths import AnyPath
 from rejoinder.files.tables import CsvRows, ParquetRows
 from rejoinder.files.typed_lines import TypedLines
@@ -40,6 +47,9 @@ from rejoinder.wording import option
 T = TypeVar("T")
 OnNote = Callable[[str], None]
 Numbered = Iterable[tuple[int, Mapping[str, Any]]]
+NumberedTable = tuple[Sequence[int], ItemTable]
+"""Items with the line of each."""
+Piece = LineChunk | NumberedTable
 
 _PEEKED_ROWS = 100
 _RATINGS = ("ratings", "annotations")
@@ -106,32 +116,15 @@ class ItemFile(JsonLines):
 
     def _decode_lines(self, convert: Callable[[dict[str, Any]], T]) -> Iterator[tuple[int, T]]:
         seen = _Fields()
-        yield from super().decode(self._prepared(convert, seen))
-        self._report(seen)
+        yield from super().decode(self.prepared(convert, seen))
+        self.report(seen)
 
-    def tables(self) -> Iterator[tuple[Sequence[int], ItemTable]]:
-        """Yield the items as tables, with the line of each."""
-        reader = ItemReader(of_table=self.format != "jsonl")
-        if self.format != "jsonl":
-            yield from _tables(self.decode(reader.item))
-        else:
-            yield from self._line_tables(reader)
-        self.note(repetition_note(reader.repeated))
+    @property
+    def is_plain(self) -> bool:
+        """Whether all fields of JSON lines are read under their own names."""
+        return not self._columns and self._with_ratings
 
-    def _line_tables(self, reader: ItemReader) -> Iterator[tuple[Sequence[int], ItemTable]]:
-        """Decode chunks of lines at once, and those that need it carefully, line by line."""
-        seen = _Fields()
-        convert = self._prepared(reader.item, seen)
-        typed = None if self._columns or not self._with_ratings else TypedLines()
-        for chunk in self.chunks():
-            table = None if typed is None else typed.table(chunk.lines, seen.ignored)
-            if table is None:
-                yield from _tables(self.decode_lines(chunk.numbered(), convert))
-            else:
-                yield range(chunk.first, chunk.first + len(table)), table
-        self._report(seen)
-
-    def _prepared(
+    def prepared(
         self, convert: Callable[[dict[str, Any]], T], seen: _Fields
     ) -> Callable[[dict[str, Any]], T]:
         """Return a conversion of records with the names of fields that the file has."""
@@ -157,7 +150,7 @@ class ItemFile(JsonLines):
 
         return prepared
 
-    def _report(self, seen: _Fields) -> None:
+    def report(self, seen: _Fields) -> None:
         """Report the fields of JSON lines that were not read; DataError for columns they lack."""
         names = seen.names
         wanted = self._named(names)
@@ -201,7 +194,7 @@ class _Fields:
     """Lines with a field that is not read, but looks like one that is missing."""
 
 
-def _tables(items: Iterator[tuple[int, Item]]) -> Iterator[tuple[Sequence[int], ItemTable]]:
+def _tables(items: Iterator[tuple[int, Item]]) -> Iterator[NumberedTable]:
     """Put items with their lines together; an error is raised after the items before it."""
     problem = None
     while problem is None:
@@ -336,6 +329,70 @@ def repetition_note(count: int) -> str | None:
     )
 
 
+class ItemReading:
+    """One pass over a file of items, piece by piece.
+
+    A piece is a chunk of lines, or a table of items with the line of each. Chunks may be decoded
+    in other processes; what must be seen in order, such as ids, passes through here.
+    """
+
+    def __init__(self, file: ItemFile) -> None:
+        self._file, self._ids, self._empty = file, UniqueIds(file), True
+        self._reader = ItemReader(of_table=file.format != "jsonl")
+        self._fields = _Fields()
+        self._convert = file.prepared(self._reader.item, self._fields)
+        self._typed = TypedLines() if file.is_plain else None
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the file in pieces."""
+        if self._file.format == "jsonl":
+            return self._file.chunks()
+        return _tables(self._file.decode(self._reader.item))
+
+    def tables(self) -> Iterator[ItemTable]:
+        """Yield the items of all pieces; lines are decoded at once, or else one by one."""
+        for piece in self.pieces():
+            table = None
+            if self._typed is not None and isinstance(piece, LineChunk):
+                table = self._typed.table(piece.lines)
+            if self._typed is None or table is None or not isinstance(piece, LineChunk):
+                yield from self.decode_carefully(piece)
+            else:
+                self.add_chunk(piece, table.ids, self._typed.ignored)
+                yield table
+        self.finish()
+
+    def decode_carefully(self, piece: Piece) -> Iterator[ItemTable]:
+        """Decode lines one by one, so that every mistake in them is named."""
+        tables: Iterable[NumberedTable] = [piece] if not isinstance(piece, LineChunk) else ()
+        if isinstance(piece, LineChunk):
+            tables = _tables(self._file.decode_lines(piece.numbered(), self._convert))
+        for lines, table in tables:
+            self.add(lines, table.ids)
+            yield table
+
+    def add_chunk(
+        self, chunk: LineChunk, ids: Sequence[str], ignored: Mapping[tuple[str, str], int]
+    ) -> None:
+        """Take note of a chunk that was decoded at once."""
+        self._fields.ignored.update(ignored)
+        self.add(range(chunk.first, chunk.first + len(ids)), ids)
+
+    def add(self, lines: Sequence[int], ids: Sequence[str]) -> None:
+        """Take note of items; an id that repeats an earlier one is an error."""
+        self._empty = False
+        self._ids.extend(lines, ids)
+
+    def finish(self) -> None:
+        """Check what only the end shows: missing columns, an empty file, repeated ids."""
+        if self._file.format == "jsonl":
+            self._file.report(self._fields)
+        if self._empty:
+            raise self._file.wrong(None, "the file is empty; expected items, one a line")
+        self._ids.check()
+        self._file.note(repetition_note(self._reader.repeated))
+
+
 def read_tables(
     source: AnyPath | ItemFile,
     columns: Columns | None = None,
@@ -343,15 +400,7 @@ def read_tables(
 ) -> Iterator[ItemTable]:
     """Stream the items of a file in tables; an empty file and a repeated id are errors."""
     file = source if isinstance(source, ItemFile) else ItemFile(source, columns, on_note)
-    ids = UniqueIds(file)
-    empty = True
-    for lines, table in file.tables():
-        empty = False
-        ids.extend(lines, table.ids)
-        yield table
-    if empty:
-        raise file.wrong(None, "the file is empty; expected items, one a line")
-    ids.check()
+    return ItemReading(file).tables()
 
 
 def read_items(

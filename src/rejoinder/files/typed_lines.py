@@ -8,7 +8,7 @@ are read carefully, which knows what to say about them.
 
 from __future__ import annotations
 
-from collections import Counter
+import gc
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
@@ -38,6 +38,9 @@ class TypedLines:
     """Decodes lines; it remembers the names of the fields that are not read."""
 
     def __init__(self) -> None:
+        self.ignored: dict[tuple[str, str], int] = {}
+        """Of the lines that were decoded last, those with a field that is not read but looks like
+        one that is missing."""
         self._extra: list[str] = []
         self._use(())
 
@@ -52,11 +55,18 @@ class TypedLines:
         line = msgspec.defstruct("Line", fields, forbid_unknown_fields=True, gc=False)
         self._decode = msgspec.json.Decoder(line).decode
 
-    def table(self, lines: Sequence[bytes], ignored: Counter[tuple[str, str]]) -> ItemTable | None:
-        """Return the items of lines; None if they must be read carefully.
+    def table(self, lines: Sequence[bytes]) -> ItemTable | None:
+        """Return the items of lines; None if they must be read carefully."""
+        # thousands of new lists would be searched for cycles again and again
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            return self._table(lines)
+        finally:
+            if collecting:
+                gc.enable()
 
-        Fields that are not read but look like one that is missing are counted in ``ignored``.
-        """
+    def _table(self, lines: Sequence[bytes]) -> ItemTable | None:
         try:
             records: list[Any] = list(map(self._decode, lines))
         except _BROKEN as error:
@@ -70,7 +80,7 @@ class TypedLines:
         ratings = [None if record.ratings is UNSET else record.ratings for record in records]
         if not (_are_sane(references) and all(map(_in_range, ratings))):
             return None
-        ignored.update(self._lookalikes(records))
+        self.ignored = self._lookalikes(records)
         return ItemTable(
             ids=[str(record.id) for record in records],
             responses=[record.response for record in records],

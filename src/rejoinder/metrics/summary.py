@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rejoinder.errors import DataError
 from rejoinder.item_table import ItemTable
 from rejoinder.items import UNNAMED
 from rejoinder.metrics.batch import Floats
@@ -17,6 +18,7 @@ from rejoinder.metrics.batch_scores import BatchScores
 from rejoinder.metrics.bootstrap import Resampling, interval
 from rejoinder.metrics.metric import ItemMetric
 from rejoinder.metrics.tallies import Tallies
+from rejoinder.text.tokens import Unsplittable
 
 SEED = 12345
 RESAMPLES = 1000
@@ -89,6 +91,14 @@ class Summarizer:
         for items, results in batches:
             self.add(Tallies.of(items, results, with_contexts=self.resamples > 0))
             yield items, results
+
+    def check_splittable(self) -> None:
+        """Raise DataError if a tokenizer could not split the texts of a single item."""
+        for which, metric in enumerate(self.metrics):
+            own = [tally for (each, _), tally in self.tallies.of_systems.items() if each == which]
+            reasons = (r for tally in own for r in tally.reasons if isinstance(r, Unsplittable))
+            if not any(tally.scored for tally in own) and (reason := next(reasons, None)):
+                raise DataError(f"{metric}: no item could be scored: {reason}")
 
     def add(self, tallies: Tallies) -> None:
         """Collect the tallies of one batch."""

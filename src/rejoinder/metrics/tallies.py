@@ -74,7 +74,7 @@ class Tallies:
                 tally = tallies.of_systems[which, system] = Tally(len(kept))
                 if len(kept) < len(places):
                     without = places[~scored[places]]
-                    tally.reasons.update(str(reason) for reason in result.reasons[without])
+                    tally.reasons.update(result.reasons[without].tolist())
                 if len(kept):
                     own = rows[kept]
                     tally.total = own.sum(axis=0)

@@ -25,6 +25,7 @@ RANKING_RESAMPLES = 10_000
 MAX_RESAMPLES = 1_000_000
 SEED = 12345
 MAX_SEED = 2**63 - 1
+MAX_PROCESSES = 256
 MIN_KAPPA = 0.2
 """Annotators below it are unreliable (Gupta et al. 2019)."""
 MAX_DISTRACTOR = 0.25

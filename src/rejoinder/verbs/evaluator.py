@@ -22,6 +22,7 @@ from rejoinder.verbs.items import Items
 from rejoinder.verbs.monitor import SILENT
 from rejoinder.verbs.results import Result, html_table, to_plain
 from rejoinder.verbs.score import ScoreResult, run_metrics
+from rejoinder.verbs.source import MemoryReading
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
@@ -104,7 +105,7 @@ class Evaluator(Result):
         if not items:
             raise DataError("there are no replies")
         return run_metrics(
-            items,
+            MemoryReading(items),
             self._make_metrics(tuple(as_metrics(metrics)), language),
             test_set=_CallTestSet.of_call(self, items),
         )

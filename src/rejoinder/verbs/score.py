@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,16 +17,17 @@ from rejoinder.errors import DataError, GateFailed, UsageError
 from rejoinder.files.jsonl import write_jsonl
 from rejoinder.files.output import open_output
 from rejoinder.files.paths import check_output
-from rejoinder.item_table import ItemTable
 from rejoinder.items import UNNAMED, Item, Reference, Score, item_from
 from rejoinder.metrics.batch import Floats
 from rejoinder.metrics.evaluate import SystemScore, evaluate, score_sets
 from rejoinder.metrics.metric import ItemMetric, Metric
 from rejoinder.metrics.metric_set import MetricSet, make_metrics
-from rejoinder.metrics.records import coverage_records, item_score_lines, set_scores
+from rejoinder.metrics.records import set_scores
+from rejoinder.metrics.scored_piece import ScoredPiece, Wanted
 from rejoinder.metrics.summary import Estimate, Summarizer, Summary
 from rejoinder.spec import did_you_mean, parse
 from rejoinder.verbs.arguments import (
+    MAX_PROCESSES,
     RESAMPLES,
     SEED,
     as_metrics,
@@ -43,7 +44,8 @@ from rejoinder.verbs.safeguards import (
     evaluators_of,
     report_notes,
 )
-from rejoinder.verbs.source import chosen_items, open_items, path_of
+from rejoinder.verbs.score_processes import check_processes, score_in_processes
+from rejoinder.verbs.source import Reading, chosen_items, open_items, path_of
 
 if TYPE_CHECKING:
     from rejoinder.evaluator.contamination import TestSet
@@ -264,6 +266,7 @@ def score(
     intervals: bool = False,
     resamples: int | None = None,
     seed: int = SEED,
+    processes: int = 1,
     monitor: Monitor = SILENT,
 ) -> ScoreResult:
     """Score replies with one or more metrics.
@@ -280,7 +283,9 @@ def score(
     ``rejoinder.RejoinderWarning``. ``strict`` refuses items that are in the evaluator's training
     data, which are otherwise counted in ``result.safeguards.contamination``. Texts in a language
     that an encoder or the evaluator does not know are refused, unless ``any_language``.
+    ``processes`` share the work of metrics over words and characters; the results are the same.
     """
+    check_number("processes", processes, 1, MAX_PROCESSES)
     check_resampling(0 if resamples is None else resamples, seed)
     folder = evaluator_folder(evaluator)
     to_score = chosen_items(items, replies, references, contexts)
@@ -293,13 +298,15 @@ def score(
     metric_set = make_metrics(as_metrics(metrics), language, folder)
     if not metric_set.labels:
         raise UsageError("which metrics? Give metrics=['bleu(n=2)']")
+    if processes > 1:
+        check_processes(metric_set)
     evaluators = evaluators_of(metric_set, folder, strict=strict)
     with open_items(to_score, columns=columns, twice=bool(evaluators), monitor=monitor) as source:
         safeguards = check_contamination(
             source.read() if evaluators else (), evaluators, strict=strict, monitor=monitor
         )
         result = run_metrics(
-            source.tables(),
+            source.reading(),
             metric_set,
             safeguards=safeguards,
             test_set=safeguards.test_set,
@@ -311,6 +318,7 @@ def score(
             seed=seed,
             fraction=source.fraction,
             frame_kind=source.frame_kind,
+            processes=processes,
             monitor=monitor,
         )
     report_notes(result.notes, safeguards, monitor)
@@ -318,7 +326,7 @@ def score(
 
 
 def run_metrics(
-    items: Iterable[Item] | Iterable[ItemTable],
+    reading: Reading,
     metric_set: MetricSet,
     *,
     safeguards: Safeguards | None = None,
@@ -331,17 +339,15 @@ def run_metrics(
     seed: int = SEED,
     fraction: Any = lambda: None,
     frame_kind: str | None = None,
+    processes: int = 1,
     monitor: Monitor = SILENT,
 ) -> ScoreResult:
-    """Score a stream of items in one pass, batch by batch."""
+    """Score a stream of items in one pass, piece by piece."""
     safeguards = safeguards or Safeguards()
     keep = output is None if keep is None else keep
+    wanted = Wanted(lines=output is not None, parts=parts, values=keep, contexts=resamples > 0)
     summarizer = Summarizer(metric_set.item_metrics, resamples=resamples, seed=seed)
-    values: list[list[Floats]] = [[] for _ in metric_set.item_metrics]
-    unscored: list[dict[str, str]] = [{} for _ in metric_set.item_metrics]
-    coverage: dict[str, list[dict[str, float] | None]] = {}
-    ids: list[str] = []
-    systems: list[str] = []
+    kept: list[ScoredPiece] = []
     for_sets: list[Item] = []
     share: list[float] = []
 
@@ -350,37 +356,39 @@ def run_metrics(
         share[:] = [done / total]
         advance(done)
 
-    with (
-        nullcontext() if output is None else open_output(output) as stream,
-        monitor.stream("scoring", lambda: share[-1] if share else fraction()) as advance,
-    ):
+    def in_this_process() -> Iterator[ScoredPiece]:
         batches = evaluate(
-            items,
+            reading.tables(),
             metric_set.item_metrics,
+            strict=False,
             test_set=test_set,
             any_language=any_language,
             on_note=monitor.warn,
             on_progress=on_progress,
         )
-        done = 0
-        for batch, results in safeguards.watch(summarizer.watch(batches)):
-            if stream is not None:
-                stream.write(item_score_lines(metric_set.labels, batch, results, parts=parts))
+        for items, results in safeguards.watch(batches):
             if metric_set.set_metrics:
-                for_sets.extend(batch)
+                for_sets.extend(items)
+            yield ScoredPiece.of(metric_set.labels, items, results, wanted)
+
+    with (
+        nullcontext() if output is None else open_output(output) as stream,
+        monitor.stream("scoring", lambda: share[-1] if share else fraction()) as advance,
+    ):
+        done = 0
+        for piece in (
+            in_this_process()
+            if processes == 1
+            else score_in_processes(reading, metric_set, wanted, processes)
+        ):
+            if stream is not None:
+                stream.write(piece.lines)
             if keep:
-                ids += batch.ids
-                systems += batch.systems
-                for which, result in enumerate(results):
-                    values[which].append(result.values)
-                    if result.coverage is not None:
-                        label = metric_set.labels[result.metric]
-                        coverage.setdefault(label, []).extend(coverage_records(result))
-                    for id, reason in zip(batch.ids, result.reasons, strict=True):
-                        if reason is not None:
-                            unscored[which][id] = str(reason)
-            done += len(batch)
+                kept.append(piece)
+            summarizer.add(piece.tallies)
+            done += len(piece.ids)
             advance(done)
+        summarizer.check_splittable()
         sets = score_sets(
             for_sets, metric_set.set_metrics, any_language=any_language, on_note=monitor.warn
         )
@@ -391,20 +399,25 @@ def run_metrics(
     scores = {
         labels[metric]: MetricScores(
             metric,
-            np.concatenate(values[which]) if values[which] else np.zeros(0),
-            unscored[which],
+            np.concatenate([piece.values[which] for piece in kept]) if kept else np.zeros(0),
+            {id: why for piece in kept for id, why in piece.unscored[which].items()},
             {row.system: row.corpus for row in rows if row.metric == metric},
             {row.system: row.mean for row in rows if row.metric == metric},
         )
         for which, metric in enumerate(metric_set.item_metrics)
     }
+    coverage: dict[str, list[dict[str, float] | None]] = {}
+    for piece in kept:
+        for metric, covered in zip(metric_set.item_metrics, piece.coverage, strict=True):
+            if covered is not None:
+                coverage.setdefault(labels[metric], []).extend(covered)
     return ScoreResult(
         scores,
         metrics=metric_set,
         summaries=rows,
         sets=sets,
-        ids=ids,
-        systems=systems,
+        ids=[id for piece in kept for id in piece.ids],
+        systems=[system for piece in kept for system in piece.systems],
         blank_replies=summarizer.blank_replies,
         notes=[*metric_set.notes(), *summarizer.notes()],
         safeguards=safeguards,

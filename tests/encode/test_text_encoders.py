@@ -94,3 +94,29 @@ def test_specs_are_parsed_and_printed(spec: str) -> None:
 def test_bad_specs_are_refused(spec: str) -> None:
     with pytest.raises(UsageError):
         make_text_encoder(spec)
+
+
+def test_vectors_that_are_read_together(evaluator: Path, tmp_path: Path) -> None:
+    """The cosine of two texts is the mean of their cosines by each of the vectors: kitchen and a
+    are at 45°, cosine .7071, by the first, at 90°, cosine 0, by the second."""
+    with new_vectors_folder(tmp_path / "other", "test") as writer:
+        rows = np.array([[2, 0, 0], [0, 3, 0]], np.float32)
+        writer.add(Batch([b"kitchen", b"a"], rows))
+        writer.finish({}, ["de"])
+    names = f"{OWN_VECTORS}+{tmp_path / 'other'}"
+    encoder = WordVectorEncoder(vectors=names, sif_a=0.2).at(evaluator / "unreferenced")
+    kitchen, a, the, nothing = encoder.encode(["kitchen", "a", "the", "zebra"])
+    assert encoder.dimensions == 5 and encoder.languages == frozenset(["en", "de"])
+    assert kitchen @ a == pytest.approx(0.5**0.5 / 2)
+    np.testing.assert_allclose(the, [1, 0, 0, 0, 0])  # known to the first only
+    assert not nothing.any()
+    # frequencies are those of the first: the weighs 1/4, kitchen 1/2, so the direction is (1, 2)
+    both = encoder.encode(["the kitchen"])[0]
+    np.testing.assert_allclose(both[:2] * 2**0.5, [5**-0.5, 2 * 5**-0.5], atol=1e-6)
+    first, second = encoder.depends["vectors"].split("+")
+    assert first.startswith("evaluator@") and second.startswith(f"{tmp_path / 'other'}@")
+
+
+def test_a_path_may_contain_the_sign_between_names(tmp_path: Path, evaluator: Path) -> None:
+    renamed = (evaluator / VECTORS_FOLDER).rename(tmp_path / "a+b")
+    assert WordVectorEncoder(vectors=str(renamed)).dimensions == 2

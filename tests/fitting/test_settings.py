@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from rejoinder.errors import UsageError
-from rejoinder.fitting.settings import PRESETS, read_settings
+from rejoinder.encode.static.packaged import PACKAGED_VECTORS
+from rejoinder.errors import MissingExtra, UsageError
+from rejoinder.fitting.settings import PRESETS, FitSettings, read_settings
 from rejoinder.spec import parse
 from rejoinder.wording import for_command_line
 
@@ -32,7 +33,9 @@ def test_every_preset_works_for_every_language(preset: str, language: str) -> No
 
 
 def test_small_reads_sentence_vectors_in_english_and_word_vectors_elsewhere() -> None:
-    english, japanese = (read_settings("small", code) for code in ("en", "ja"))
+    alone = ["vectors.packaged=none"]
+    english = read_settings("small", "en")
+    japanese = read_settings("small", "ja", overrides=alone)
     assert english.vectors is None
     assert str(english.unreferenced.input) == (
         "vectors(model=minilm,question_feature=true,extra_layer=3,concat_turns=false)"
@@ -196,3 +199,59 @@ def test_settings_are_read_without_torch() -> None:
         "read_settings('small', 'en')\nassert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def installed(monkeypatch: pytest.MonkeyPatch, yes: bool) -> None:
+    """Let ``chive`` be installed or not, whatever is."""
+    module = "json" if yes else "rejoinder_not_installed"
+    changed = replace(PACKAGED_VECTORS["chive"], module=module, requires=())
+    monkeypatch.setitem(PACKAGED_VECTORS, "chive", changed)
+
+
+def inputs(settings: FitSettings) -> list[str]:
+    return [
+        str(dict(parse(str(spec)).params).get("vectors"))
+        for spec in (settings.retrieval.by, settings.rater.input, settings.unreferenced.input)
+    ]
+
+
+def test_packaged_vectors_are_read_together_with_those_of_the_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    installed(monkeypatch, True)
+    settings = read_settings("small", "ja")
+    assert inputs(settings) == ["evaluator+chive"] * 3
+    assert settings.needs_vectors and not settings.notes
+    assert settings.to_dict()["vectors"]["packaged"] == "chive"
+    one = read_settings("small", "ja", overrides=["unreferenced.input=vectors(vectors=chive)"])
+    assert inputs(one) == ["evaluator+chive", "evaluator+chive", "chive"]
+    alone = ["rater.input=vectors(vectors=chive)", "retrieval.by=vectors(vectors=chive)"]
+    both = [*alone, "unreferenced.input=vectors(vectors=chive)"]
+    assert not read_settings("small", "ja", overrides=both).needs_vectors
+    without = read_settings("small", "ja", overrides=["vectors.packaged=none"])
+    assert inputs(without) == ["None"] * 3
+
+
+def test_without_the_package_the_vectors_of_the_pairs_are_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    installed(monkeypatch, False)
+    settings = read_settings("small", "ja")
+    assert inputs(settings) == ["None"] * 3
+    (note,) = settings.notes
+    assert "pip install 'rejoinder[ja-vectors]'" in note and "from the logs alone" in note
+    assert "notes" not in settings.to_dict() and settings.vectors is not None
+    assert settings.vectors.packaged is None
+    with pytest.raises(MissingExtra, match="'chive' need ja-ginza"):
+        read_settings("small", "ja", overrides=["vectors.packaged='chive'"])
+
+
+def test_a_language_without_packaged_vectors_is_named() -> None:
+    (note,) = read_settings("small", "de").notes
+    assert "word vectors for German are learned from the logs alone" in note
+    with for_command_line():
+        (note,) = read_settings("small", "de").notes
+    assert "--set 'unreferenced.input=vectors(model=FOLDER)'" in note
+    assert not read_settings("small", "en").notes
+    with pytest.raises(UsageError, match="packaged must be chive, synonyms-zh or none"):
+        read_settings("small", "de", overrides=["vectors.packaged=glove"])

@@ -256,7 +256,7 @@ def test_missing_package_is_answered_with_the_install_command(
 ) -> None:
     for name in ("fugashi", "rjieba", "sentencepiece"):
         monkeypatch.setitem(sys.modules, name, None)
-    ja_mecab._tagger.cache_clear()
+    ja_mecab.tagger.cache_clear()
     zh_jieba._cut.cache_clear()
     copy = tmp_path / "copy.model"
     copy.write_bytes(model.read_bytes())

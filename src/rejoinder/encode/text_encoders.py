@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import UsageError
+from rejoinder.files.paths import exists, expand_user
 from rejoinder.progress import Progress
 from rejoinder.registry import TOKENIZERS
 from rejoinder.spec import Spec, build, did_you_mean, parse, spec_of
@@ -35,6 +36,8 @@ OWN_VECTORS = "evaluator"
 """``vectors=evaluator``: the word vectors that were trained together with an evaluator."""
 VECTORS_FOLDER = "vectors"
 """Their folder, next to the folder of the part of the evaluator that uses them."""
+JOINED = "+"
+"""Between the names of vectors that are read together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +87,12 @@ class TextEncoder(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class WordVectorEncoder(TextEncoder):
-    """The average of the static vectors of the words of a text."""
+    """The average of the static vectors of the words of a text.
+
+    With ``vectors=A+B``, the average by A is followed by that by B, equally weighted: the cosine of
+    two texts is the mean of two cosines. Words are weighted by the frequencies of the first vectors
+    that have them.
+    """
 
     name: ClassVar[str] = "vectors"
 
@@ -103,13 +111,16 @@ class WordVectorEncoder(TextEncoder):
         return TOKENIZERS.make(self.tok)  # type: ignore[no-any-return]
 
     @cached_property
-    def table(self) -> WordVectors:
+    def tables(self) -> tuple[WordVectors, ...]:
         """The word vectors, opened when they are first used."""
+        return tuple(map(self._open, split_names(self.vectors)))
+
+    def _open(self, name: str) -> WordVectors:
         from rejoinder.encode.static import open_vectors
         from rejoinder.encode.static.vectors_folder import open_vectors_folder
 
-        if self.vectors != OWN_VECTORS:
-            return open_vectors(self.vectors)
+        if name != OWN_VECTORS:
+            return open_vectors(name)
         if self.home is None:
             raise UsageError(
                 f"{self.name}: vectors={OWN_VECTORS} works only for a part of an evaluator"
@@ -118,26 +129,33 @@ class WordVectorEncoder(TextEncoder):
 
     @property
     def dimensions(self) -> int:
-        return self.table.dimensions
+        return sum(table.dimensions for table in self.tables)
 
     @property
     def depends(self) -> dict[str, str]:
-        return {
-            "tokenizer": self.tokenizer.signature(),
-            "vectors": f"{self.table.name}@{self.table.digest}",
-        }
+        named = (f"{table.name}@{table.digest}" for table in self.tables)
+        return {"tokenizer": self.tokenizer.signature(), "vectors": JOINED.join(named)}
 
     @property
     def languages(self) -> frozenset[str] | None:
-        return self.table.languages
+        known = [table.languages for table in self.tables if table.languages is not None]
+        return frozenset.union(*known) if known else None
 
     def encode(self, texts: list[str], on_progress: Progress | None = None) -> Floats:
         from rejoinder.kernels.averages import directions
 
         tokens = self.tokens(texts)
-        vectors, has_vector = self.table.find(tokens.words)
-        vectors *= self.weights(tokens.words)[:, None]
-        return directions(tokens.ids, tokens.starts, vectors, has_vector)
+        weights = self.weights(tokens.words)[:, None]
+        parts = []
+        for table in self.tables:
+            vectors, has_vector = table.find(tokens.words)
+            parts.append(directions(tokens.ids, tokens.starts, vectors * weights, has_vector))
+        if len(parts) == 1:
+            return parts[0]
+        joined = np.hstack(parts)
+        lengths = np.linalg.norm(joined, axis=1, keepdims=True)
+        np.divide(joined, lengths, where=lengths > 0, out=joined)
+        return joined
 
     def problems(self, texts: list[str]) -> dict[int, str]:
         return {i: str(reason) for i, reason in self.tokens(texts).problems.items()}
@@ -150,7 +168,8 @@ class WordVectorEncoder(TextEncoder):
         """Return [n] the weight of each word in the average."""
         if self.sif_a is None:
             return np.ones(len(words), np.float32)
-        return self.table.sif_weights(words, self.sif_a)
+        table = next((each for each in self.tables if each.counts is not None), self.tables[0])
+        return table.sif_weights(words, self.sif_a)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,6 +233,17 @@ def make_text_encoder(spec: str | Spec) -> TextEncoder:
             f"unknown text encoder '{parsed.name}': {did_you_mean(parsed.name, _KINDS)}"
         )
     return build(_KINDS[parsed.name], parsed.name, dict(parsed.params))
+
+
+def split_names(vectors: str) -> tuple[str, ...]:
+    """Split the names of vectors that are read together.
+
+    >>> split_names("evaluator+chive")
+    ('evaluator', 'chive')
+    """
+    if JOINED not in vectors or exists(expand_user(vectors)):  # "+" may be part of a path
+        return (vectors,)
+    return tuple(vectors.split(JOINED))
 
 
 def check_sif_a(sif_a: float | None) -> None:

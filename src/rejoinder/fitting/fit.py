@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rejoinder.encode.text_encoders import (
+    JOINED,
     OWN_VECTORS,
     VECTORS_FOLDER,
     SentenceEncoder,
     WordVectorEncoder,
+    split_names,
 )
 from rejoinder.errors import DataError, UsageError
 from rejoinder.evaluator.manifest import KIND, MANIFEST, POOL, RATER, SCORER, Manifest
@@ -182,7 +184,7 @@ def check_job(job: FitJob) -> None:
         (f"{SCORER}.hard_negatives", scorer, scorer.settings.hard_negatives),
     ):
         own = {"vectors": OWN_VECTORS} if uses_own_vectors(network.input) else {}
-        check_input_options(network.input.name, {**dict(network.input.params), **own})
+        check_input_options(network.input.name, {**own, **dict(network.input.params)})
         if network.input.name != "vectors" and (by := sorted(VECTOR_NEGATIVES & set(kinds))):
             raise UsageError(
                 f"{name}: {', '.join(by)}: negatives by vector need the input vectors, not"
@@ -283,8 +285,9 @@ def vectors_stage(job: FitJob, pairs: Stage, data: TrainingData) -> Stage | None
 
     from rejoinder.encode.static.train.train_vectors import Settings, read_corpus, train_vectors
 
+    trained = {key: value for key, value in asdict(wanted).items() if key != "packaged"}
     settings = Settings(
-        **asdict(wanted), tok=job.tokenizer, lower=True, seed=job.settings.seed
+        **trained, tok=job.tokenizer, lower=True, seed=job.settings.seed
     ).completed()
 
     def make(folder: Path) -> None:
@@ -384,7 +387,7 @@ def make_network_input(
     if uses_own_vectors(network.input):
         assert vectors is not None
         # the place of the network relative to the vectors, as in the evaluator
-        options |= {"vectors": OWN_VECTORS, "home": vectors.folder / POOL}
+        options = {"vectors": OWN_VECTORS, **options, "home": vectors.folder / POOL}
     if network.input.name == "vectors" and "vectors" in options:
         options.setdefault("tokenizer", job.tokenizer)
     # subwords are kept with the pairs that they were trained on: both networks use them
@@ -425,7 +428,8 @@ def _input_digests(spec: Spec) -> dict[str, str]:
     if (model := _model_of(spec)) is not None:
         return SentenceEncoder(model=model).depends
     if "vectors" in params:
-        return WordVectorEncoder(vectors=str(params["vectors"])).depends
+        names = [name for name in split_names(str(params["vectors"])) if name != OWN_VECTORS]
+        return WordVectorEncoder(vectors=JOINED.join(names)).depends if names else {}
     return {}
 
 
@@ -443,7 +447,7 @@ def _model_of(spec: Spec) -> str | None:
 def make_own_retriever(job: FitJob) -> Retriever:
     """Return the retriever; ``vectors`` without a name are those of this evaluator."""
     spec = parse(job.settings.retrieval.by)
-    if uses_own_vectors(spec):
+    if uses_own_vectors(spec) and "vectors" not in dict(spec.params):
         spec = Spec(spec.name, (*spec.params, ("vectors", OWN_VECTORS)))
     return make_retriever(str(spec), job.settings.language)
 

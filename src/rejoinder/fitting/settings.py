@@ -8,11 +8,13 @@ A preset is a commented TOML file (``presets/``, or a file of your own). Tables 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from rejoinder.encode.text_encoders import JOINED, OWN_VECTORS, split_names
 from rejoinder.errors import UsageError
 from rejoinder.learn.preset_file import (
+    NONE,
     Table,
     apply_override,
     last_length,
@@ -87,8 +89,11 @@ class WordVectorSettings:
     min_count: int = 5
     epochs: int | None = None
     buckets: int = 200_000
+    packaged: str | None = None
+    """Packaged vectors that are read together with them: ``chive``, ``synonyms-zh``."""
 
     def __post_init__(self) -> None:
+        from rejoinder.encode.static.packaged import PACKAGED_VECTORS
         from rejoinder.encode.static.train.train_vectors import METHODS
 
         check_settings(
@@ -97,6 +102,10 @@ class WordVectorSettings:
             (
                 min(self.min_count, self.window or 1, self.epochs or 1, self.buckets) < 1,
                 "min_count, window, epochs and buckets must be above 0",
+            ),
+            (
+                self.packaged is not None and self.packaged not in PACKAGED_VECTORS,
+                f"packaged must be {', '.join(PACKAGED_VECTORS)} or none",
             ),
         )
 
@@ -139,6 +148,8 @@ class FitSettings:
     rater: NetworkSettings[RaterSettings]
     unreferenced: NetworkSettings[ScorerSettings]
     validation: ValidationSettings
+    notes: tuple[str, ...] = ()
+    """What a user should know about the vectors that are used; no setting."""
 
     @property
     def needs_vectors(self) -> bool:
@@ -149,14 +160,19 @@ class FitSettings:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings for the manifest and the card."""
         whole = asdict(self)
+        del whole["notes"]
         for name, network in (("rater", self.rater), ("unreferenced", self.unreferenced)):
             whole[name] = network.to_dict()
         return {key: value for key, value in whole.items() if value is not None}
 
 
 def uses_own_vectors(spec: Spec) -> bool:
-    """Return whether a retriever or an input uses word vectors that it does not name."""
-    return spec.name == "vectors" and not {"vectors", "model"} & dict(spec.params).keys()
+    """Return whether a retriever or an input uses the word vectors that are trained on the pairs:
+    those that it does not name, or ``evaluator``."""
+    params = dict(spec.params)
+    if spec.name != "vectors" or "model" in params:
+        return False
+    return OWN_VECTORS in split_names(str(params.get("vectors", OWN_VECTORS)))
 
 
 def read_settings(
@@ -165,6 +181,7 @@ def read_settings(
     """Return the settings of a preset, by its name or TOML file, changed by ``overrides`` of the
     form ``section.key=value``; everything that is wrong with them is reported at once."""
     code = known_language(language).code
+    overrides = list(overrides)
     name, tables = _read_preset(preset, code)
     problems: list[str] = []
     for override in overrides:
@@ -193,7 +210,50 @@ def read_settings(
             f" {option('overrides', {'vectors.method': 'glove'})} (or word2vec,"
             " fasttext), or name vectors, as in vectors(vectors=FILE)"
         )
-    return settings
+    return with_packaged_vectors(settings, required=any(map(_names_packaged, overrides)))
+
+
+def with_packaged_vectors(settings: FitSettings, *, required: bool) -> FitSettings:
+    """Let the retriever and the networks read packaged vectors, too, where they read those that are
+    trained on the pairs.
+
+    Where the package is not installed, the trained ones are used alone, with a note; if it is
+    ``required``, MissingExtra is raised.
+    """
+    from rejoinder.encode.static.packaged import PACKAGED_VECTORS
+
+    if settings.vectors is None or not settings.needs_vectors:
+        return settings
+    language, name = known_language(settings.language).name, settings.vectors.packaged
+    if name is None:
+        note = (
+            f"word vectors for {language} are learned from the logs alone; an encoder of yours is"
+            f" used with {option('overrides', {'unreferenced.input': 'vectors(model=FOLDER)'})}"
+        )
+        return replace(settings, notes=(note,))
+    packaged = PACKAGED_VECTORS[name]
+    if not packaged.is_installed:
+        if required:
+            raise packaged.missing(name)
+        note = f"{packaged.missing(name)}. Word vectors are learned from the logs alone"
+        return replace(settings, vectors=replace(settings.vectors, packaged=None), notes=(note,))
+
+    def joined(spec: Spec) -> Spec:
+        if not uses_own_vectors(spec) or "vectors" in dict(spec.params):
+            return spec
+        return Spec(spec.name, (*spec.params, ("vectors", f"{OWN_VECTORS}{JOINED}{name}")))
+
+    return replace(
+        settings,
+        retrieval=replace(settings.retrieval, by=str(joined(parse(settings.retrieval.by)))),
+        rater=replace(settings.rater, input=joined(settings.rater.input)),
+        unreferenced=replace(settings.unreferenced, input=joined(settings.unreferenced.input)),
+    )
+
+
+def _names_packaged(override: str) -> bool:
+    key, _, value = override.partition("=")
+    return key.strip() == "vectors.packaged" and value.strip().strip("'\"") != NONE
 
 
 def _read_preset(name: str, language: str) -> tuple[str, Table]:

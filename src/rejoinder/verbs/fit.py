@@ -60,6 +60,8 @@ def fit(
     from rejoinder.fitting.settings import read_settings
 
     settings = read_settings(preset, language, seed=seed, overrides=as_overrides(overrides))
+    for note in settings.notes:
+        monitor.message(note)
     target = Path(os.fspath(output).rstrip("/") or "/").absolute()
     # frames and items are written to files, whose names are the same in the next run
     work = target.with_name(f".{target.name}.given")

@@ -113,5 +113,16 @@ class MappedMatrix:
             self._file.check(blocks)
 
 
+class SharedRows:
+    """Vectors that several words share: the row of each word in a smaller matrix."""
+
+    def __init__(self, matrix: MappedMatrix, row_of_word: Ints) -> None:
+        self._matrix, self._row_of_word = matrix, row_of_word
+
+    def take(self, rows: Ints) -> Floats:
+        """Return a copy of the vectors of some words."""
+        return self._matrix.take(self._row_of_word[rows])
+
+
 def _digest(data: bytes | memoryview) -> str:
     return hashlib.sha256(data).hexdigest()[:16]

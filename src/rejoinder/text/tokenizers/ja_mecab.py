@@ -24,10 +24,10 @@ class JaMecab(Tokenizer):
     """
 
     def __post_init__(self) -> None:
-        _tagger()
+        tagger()
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        parse = _tagger().parse
+        parse = tagger().parse
         return [parse(_readable(text)).split() for text in texts]
 
     def signature(self) -> str:
@@ -40,7 +40,7 @@ def _readable(text: str) -> str:
 
 
 @cache
-def _tagger() -> GenericTagger:
+def tagger() -> GenericTagger:
     """Load MeCab once per process, outside the dataclass, which can then be pickled."""
     try:
         import fugashi

@@ -14,6 +14,7 @@ import pytest
 
 import rejoinder
 from fitting.toy import QUICK, TOPICS, Row, dialogues, row, write
+from rejoinder.encode.static.vectors_folder import Batch, new_vectors_folder
 from rejoinder.errors import DataError, ResourceError, UsageError
 from rejoinder.evaluator import Evaluator, open_evaluator
 from rejoinder.files.output import only_run
@@ -447,6 +448,28 @@ def test_japanese_uses_its_tokenizer(tmp_path: Path) -> None:
     assert found.manifest.validation["unreferenced"]["auc"] > 0.7
     built = msgspec.json.decode((found.folder / "unreferenced" / "input.json").read_bytes())
     assert "ja-mecab" in built["encoder"]
+
+
+def test_vectors_of_the_pairs_are_read_together_with_others(pairs: Path, tmp_path: Path) -> None:
+    """An evaluator holds its own vectors, wherever it is moved, and names the others."""
+    other = tmp_path / "other"
+    with new_vectors_folder(other, "test") as writer:
+        for number, words in enumerate(TOPICS.values()):
+            rows = np.tile(np.eye(4, dtype=np.float32)[number], (len(words), 1))
+            writer.add(Batch([word.encode() for word in words], rows))
+        writer.finish({}, ["en"])
+    both = f"vectors(vectors=evaluator+{other})"
+    asked = [f"{part}={both}" for part in ("rater.input", "unreferenced.input", "retrieval.by")]
+    found = fit([str(pairs)], tmp_path / "evaluator", settings(*asked))
+    assert found is not None
+    moved = found.folder.rename(tmp_path / "moved")
+    evaluator = open_evaluator(moved)
+    assert evaluator.scorer.inputs.dimensions == 16 + 4
+    assert found.manifest.validation["unreferenced"]["auc"] > 0.7
+    item = Item("1", "we like the soup", ["we like the bread and butter"])
+    assert evaluator.expansion([item]).retrieved[0]
+    built = msgspec.json.decode((moved / "unreferenced" / "input.json").read_bytes())
+    assert f"vectors=evaluator+{other}" in built["encoder"]
 
 
 def test_an_encoder_for_another_language_is_refused_before_training(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rejoinder.cli.main import run
 from rejoinder.encode.static import open_vectors
 from rejoinder.encode.static.packaged import (
     PACKAGED_VECTORS,
@@ -148,6 +149,21 @@ def test_a_package_that_is_not_installed(name: str, monkeypatch: pytest.MonkeyPa
     assert not packaged.is_installed
     required = replace(packaged, module="json", requires=("rejoinder_not_installed",))
     assert not required.is_installed
+
+
+def test_the_command_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packaged = replace(PACKAGED_VECTORS["synonyms-zh"], module="rejoinder_not_installed")
+    monkeypatch.setitem(PACKAGED_VECTORS, "synonyms-zh", packaged)
+    open_vectors.cache_clear()
+    items = tmp_path / "items.jsonl"
+    items.write_text('{"response": "你好", "references": ["好"]}\n', encoding="utf-8")
+    spec = "vector-extrema(vectors=synonyms-zh,tok=char)"
+    assert run(["score", str(items), "-m", spec, "-o", str(tmp_path / "s.jsonl")]) == 4
+    assert "run: pip install 'rejoinder[zh-vectors]'" in " ".join(capsys.readouterr().err.split())
+    fit = ["fit", str(items), "--language", "zh", "-o", str(tmp_path / "evaluator")]
+    assert run([*fit, "--set", "vectors.packaged=synonyms-zh"]) == 4
 
 
 # --- the packages themselves

@@ -24,6 +24,7 @@ from rejoinder.fitting.fit import FitProgress, FitResult, fit
 from rejoinder.fitting.ranges import measure_ranges
 from rejoinder.fitting.settings import FitSettings, read_settings
 from rejoinder.items import Item
+from rejoinder.learn.inputs.vectors import VectorInput
 from rejoinder.learn.training import Diverged
 from rejoinder.learn.training_data import read_training_data
 from rejoinder.meta_evaluation.roc import auc
@@ -464,6 +465,7 @@ def test_vectors_of_the_pairs_are_read_together_with_others(pairs: Path, tmp_pat
     assert found is not None
     moved = found.folder.rename(tmp_path / "moved")
     evaluator = open_evaluator(moved)
+    assert isinstance(evaluator.scorer.inputs, VectorInput)
     assert evaluator.scorer.inputs.dimensions == 16 + 4
     assert found.manifest.validation["unreferenced"]["auc"] > 0.7
     item = Item("1", "we like the soup", ["we like the bread and butter"])

@@ -70,3 +70,33 @@ def small_evaluator() -> Path:
 
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
 """Deleted when the process ends."""
+
+
+@cache
+def small_calibration() -> Path:
+    """Return the folder of a calibration of two metrics without an evaluator."""
+    from rejoinder.metrics.calibrated.folder import (
+        Calibration,
+        Input,
+        Manifest,
+        Numbers,
+        write_calibration,
+    )
+    from rejoinder.metrics.calibrated.intervals import RatingScale
+    from rejoinder.metrics.calibrated.models import Blend, Ranks
+    from rejoinder.metrics.metric import make_metric
+
+    inputs = [
+        Input("rouge-l", make_metric("rouge-l").signature()),
+        Input("wer", make_metric("wer").signature(), higher_is_better=False),
+    ]
+    ranks = [Ranks([0.0, 1.0], [0.0, 1.0]), Ranks([-1.0, 0.0], [0.0, 1.0])]
+    model = Blend(ranks, [1.0, 0.5], 3.0)
+    errors = [n / 40 for n in range(40)]
+    manifest = Manifest(method="blend", metrics=inputs, scale=RatingScale(1, 5), coverage=0.9)
+    _FOLDERS.append(tempfile.TemporaryDirectory(prefix="rejoinder-test-"))
+    folder = Path(_FOLDERS[-1].name)
+    write_calibration(
+        folder, Calibration(manifest, Numbers(model, [model], errors, [0] * 40)), "A card.\n"
+    )
+    return folder

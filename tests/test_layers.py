@@ -26,6 +26,7 @@ LAYERS = [
     {"evaluator"},
     {"metrics", "systems"},
     {"meta_evaluation"},
+    {"estimate"},
     {"pairwise"},
     {"annotate"},
     {"fitting", "reporting", "recipe"},

@@ -52,7 +52,8 @@ def specs() -> tuple[list[str], list[str]]:
         cls = METRICS.find(name)
         if name in SEPARATELY:
             continue
-        if issubclass(cls, ItemMetric) and "evaluator" not in cls.needs:
+        ready = cls().missing_requirement() is None
+        if issubclass(cls, ItemMetric) and "evaluator" not in cls.needs and ready:
             (weighted if "weights" in cls.needs else plain).append(name)
     # without an evaluator these are delta-bleu and bertscore over the weights of the file
     return plain, [spec for spec in weighted if spec not in ("vbleu", "vbertscore")]

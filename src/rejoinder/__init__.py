@@ -16,6 +16,9 @@ from rejoinder.version import __version__
 if TYPE_CHECKING:
     from rejoinder.files.item_file import read_items
     from rejoinder.items import Item, Reference
+    from rejoinder.metrics.calibrated.calibrated import Calibrated
+    from rejoinder.metrics.dialogue.repetition import Repetition
+    from rejoinder.metrics.dialogue.self_similarity import SelfSimilarity
     from rejoinder.metrics.diversity.distinct import Distinct
     from rejoinder.metrics.diversity.entropy import Entropy
     from rejoinder.metrics.diversity.recall import Recall
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from rejoinder.metrics.regression.ws import Ws
     from rejoinder.verbs import annotate as studies
     from rejoinder.verbs import datasets, pairs, train
+    from rejoinder.verbs.calibrate import CalibrateResult, calibrate
     from rejoinder.verbs.compare import CompareResult, compare
     from rejoinder.verbs.contexts import contexts
     from rejoinder.verbs.corpus import CorpusResult, corpus
@@ -75,6 +79,8 @@ __all__ = [
     "Am",
     "BertScore",
     "Bleu",
+    "CalibrateResult",
+    "Calibrated",
     "Chrf",
     "CompareResult",
     "CorpusResult",
@@ -100,6 +106,7 @@ __all__ = [
     "Reference",
     "Rejoinder",
     "RejoinderWarning",
+    "Repetition",
     "ReplyResult",
     "ReportResult",
     "Ribes",
@@ -107,6 +114,7 @@ __all__ = [
     "Ruber",
     "ScoreResult",
     "SelfBleu",
+    "SelfSimilarity",
     "SentenceCosine",
     "Svr",
     "Unreferenced",
@@ -118,6 +126,7 @@ __all__ = [
     "Wer",
     "Ws",
     "__version__",
+    "calibrate",
     "compare",
     "contexts",
     "corpus",
@@ -149,6 +158,9 @@ __all__ = [
 _HOMES = {
     "files.item_file": ("read_items",),
     "items": ("Item", "Reference"),
+    "metrics.calibrated.calibrated": ("Calibrated",),
+    "metrics.dialogue.repetition": ("Repetition",),
+    "metrics.dialogue.self_similarity": ("SelfSimilarity",),
     "metrics.diversity.distinct": ("Distinct",),
     "metrics.diversity.entropy": ("Entropy",),
     "metrics.diversity.recall": ("Recall",),
@@ -179,6 +191,7 @@ _HOMES = {
     "metrics.regression.am": ("Am",),
     "metrics.regression.svr": ("Svr",),
     "metrics.regression.ws": ("Ws",),
+    "verbs.calibrate": ("CalibrateResult", "calibrate"),
     "verbs.compare": ("CompareResult", "compare"),
     "verbs.contexts": ("contexts",),
     "verbs.corpus": ("CorpusResult", "corpus"),

@@ -124,6 +124,8 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     system: str | None = None
     coverage: dict[str, float] | None = None
     """How well an evaluator's pool covers the context: ``nearest``, ``agreement``."""
+    interval: tuple[float, float] | None = None
+    """Of a calibrated score: where people's rating of this reply is expected."""
 
 
 def score_from(record: dict[str, Any]) -> Score:

@@ -29,6 +29,7 @@ COMMANDS: tuple[str, ...] = (
     "score @items -m embedding-average(vectors=@vectors)",
     "score @items -m bleu(tok=sentencepiece(model=@pieces))",
     "score @items -m bertscore(rescale=true,calibration=@calibration)",
+    "score @items -m calibrated(model=@calibrated)",
     "score @items -m bleu --plugin @plugin",
     "compare @items -m rouge-l --json",
     "compare @items @scores",
@@ -37,6 +38,8 @@ COMMANDS: tuple[str, ...] = (
     "meta @items @scores --json",
     "meta @items @scores --curve --svg >curve.svg",
     "meta @items @scores --evaluator @evaluator",
+    "calibrate @items @scores --folds 2 --draws 1 -o >>calibrated",
+    "calibrate @items @scores --folds 2 --draws 1 --svg >curve.svg",
     "report @items @scores -o >report.html",
     "report @items @scores --evaluator @evaluator -o >report.html",
     "report @items @scores --curve @curve -o >report.html",
@@ -165,7 +168,9 @@ def inputs() -> dict[str, Path]:
         (folder / name).write_text(text)
     found = {path.name.partition(".")[0]: path for path in folder.iterdir()}
     # attacked alone: no other slot of their commands comes first
-    return found | dict.fromkeys(("evaluator", "index", "model", "pieces"), folder / "none")
+    return found | dict.fromkeys(
+        ("evaluator", "index", "model", "pieces", "calibrated"), folder / "none"
+    )
 
 
 def integer_pairs(path: Path) -> Path:

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scoring import score_with
 
-from fitted import WORDS, small_evaluator
+from fitted import WORDS, small_calibration, small_evaluator
 from rejoinder.errors import DataError
 from rejoinder.items import Item, Reference
 from rejoinder.metrics.batch import Batch, Floats
@@ -58,6 +58,9 @@ def variants() -> list[ItemMetric]:
     made = []
     for metric in ITEM_METRICS:
         known = parameters(type(metric))
+        if metric.name == "calibrated":
+            made.append(make_metric(f'calibrated(model="{small_calibration()}")'))
+            continue
         if "refs" in known:
             ways = [*REFS, Spec("all")] if metric.own_multireference else REFS
             pooled = [dataclasses.replace(metric, refs=way) for way in ways]

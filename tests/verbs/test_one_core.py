@@ -159,6 +159,14 @@ def index() -> tuple[list[str], Call]:
     )
 
 
+def calibrate() -> tuple[list[str], Call]:
+    return [
+        "calibrate", "items.jsonl", "scores.jsonl", "-m", "rouge-l", "--draws", "2", "-o", "cal",
+    ], lambda: rejoinder.calibrate(
+        "items.jsonl", "scores.jsonl", metrics="rouge-l", draws=2, output="cal"
+    )  # fmt: skip
+
+
 def meta_references() -> tuple[list[str], Call]:
     return [
         "meta",
@@ -320,7 +328,8 @@ CASES = {
     name: case
     for case in (
         score, score_with_an_evaluator, compare, compare_scores, compare_people, meta,
-        meta_references, corpus, fit, expand, reply, index, show, show_all, sample, contexts,
+        calibrate, meta_references, corpus, fit, expand, reply, index, show, show_all, sample,
+        contexts,
         join, explain, ls, recipe, datasets_list, datasets_export, pairs_plan, pairs_fit,
         pairs_curve, pairs_simulate, train_vectors, train_system, train_calibration,
         annotate_templates, annotate_init, annotate_status, annotate_export,

@@ -14,6 +14,7 @@ import typer
 
 from rejoinder.cli import (
     annotate,
+    calibrate,
     compare,
     contexts,
     corpus,
@@ -53,6 +54,7 @@ app.command("fit")(fit.fit)
 app.command("score")(score.score)
 app.command("compare")(compare.compare)
 app.command("meta")(meta.meta)
+app.command("calibrate")(calibrate.calibrate)
 app.command("report")(report.report)
 app.add_typer(datasets.app, name="datasets")
 app.command("corpus")(corpus.corpus)

@@ -46,6 +46,16 @@ class Level(StrEnum):
     item = "item"
     context = "context"
     system = "system"
+    dialogue = "dialogue"
+
+
+class Turns(StrEnum):
+    """Choices of ``--turns``."""
+
+    mean = "mean"
+    min = "min"
+    last = "last"
+    learned = "learned"
 
 
 class Statistic(StrEnum):
@@ -73,8 +83,16 @@ def meta(
         ),
     ] = False,
     level: Annotated[
-        Level, typer.Option("--level", metavar="NAME", help="item, context or system.")
+        Level, typer.Option("--level", metavar="NAME", help="item, context, system or dialogue.")
     ] = Level.item,
+    turns: Annotated[
+        Turns,
+        typer.Option(
+            "--turns",
+            metavar="NAME",
+            help="A dialogue's score from those of its turns: mean, min, last or learned.",
+        ),
+    ] = Turns.mean,
     statistic: Annotated[
         Statistic,
         typer.Option(
@@ -145,6 +163,7 @@ def meta(
     if references:
         unused = {
             "--level": level != Level.item,
+            "--turns": turns != Turns.mean,
             "--statistic": statistic != Statistic.spearman,
             "--human-system": human_system != "human",
             "--correct": bool(correct),
@@ -182,6 +201,7 @@ def meta(
         items,
         scores=scores,
         level=level.value,
+        turns=turns.value,
         statistic=statistic.value,
         human_system=human_system,
         correct=correct or (),

@@ -1,8 +1,9 @@
-"""Read items from JSONL, CSV, TSV and Parquet files.
+"""Read items from JSONL, JSON, CSV, TSV and Parquet files.
 
-The ending of the name decides the format: .csv, .tsv and .parquet are tables, everything else is
-JSON lines; all but Parquet may be compressed (.gz, .zst). JSON lines and CSV are streamed, unless
-a table has a row for each rating: then all rows of an item must be seen before it is complete.
+The ending of the name decides the format: .csv, .tsv and .parquet are tables, a list in a .json
+file is one document (dialogue_documents.py), everything else is JSON lines; all but Parquet may be
+compressed (.gz, .zst). JSON lines and CSV are streamed, unless a table has a row for each rating:
+then all rows of an item must be seen before it is complete.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from rejoinder.files.columns import (
     rename_fields,
 )
 from rejoinder.files.compressed import DAMAGE
+from rejoinder.files.dialogue_documents import item_records as item_records_of_document
 from rejoinder.files.jsonl import (
     CHUNK_LINES,
     MAX_LINE_BYTES,
@@ -52,7 +54,9 @@ NumberedTable = tuple[Sequence[int], ItemTable]
 Piece = LineChunk | NumberedTable
 
 _PEEKED_ROWS = 100
-_RATINGS = ("ratings", "annotations")
+MAX_DOCUMENT_BYTES = 256 * 2**20
+"""Bytes of a JSON list, which is read whole."""
+_RATINGS = ("ratings", "annotations", "dialogue_ratings")
 _WORKBOOKS = (".xlsx", ".xls", ".ods")
 
 
@@ -87,7 +91,11 @@ class ItemFile(JsonLines):
 
     def decode(self, convert: Callable[[dict[str, Any]], T]) -> Iterator[tuple[int, T]]:
         """Yield line number and converted record; every failure becomes ``file:line: …``."""
-        if self.format == "jsonl":
+        if self.format == "json" and (document := self._document()) is not None:
+            for number, record in document:
+                yield number, self._convert(convert, record, number)
+            return
+        if self.format in ("jsonl", "json"):
             yield from self._decode_lines(convert)
             return
         with ExitStack() as stack:
@@ -113,6 +121,36 @@ class ItemFile(JsonLines):
                 raise self.wrong(
                     None, f"the compressed file is damaged or cut off ({error})"
                 ) from None
+
+    def _document(self) -> list[tuple[int, dict[str, Any]]] | None:
+        """Return the records of a file that is one JSON list, with the numbers of its entries;
+        None if it is not."""
+        with ExitStack() as stack:
+            try:
+                content = self._open(stack).read(MAX_DOCUMENT_BYTES + 1)
+            except DAMAGE as error:
+                raise self.wrong(None, f"the compressed file is damaged ({error})") from None
+        if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+            return None
+        if len(content) > MAX_DOCUMENT_BYTES:
+            raise self.wrong(
+                None, f"a JSON list has {MAX_DOCUMENT_BYTES >> 20} MB at most; use JSON lines"
+            )
+        try:
+            document = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"))
+            records = list(item_records_of_document(document))
+        except msgspec.ValidationError as error:
+            raise self.wrong(None, explain(str(error))) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise self.wrong(None, f"broken JSON ({error})") from None
+        if self._columns:
+            records = [(n, rename_fields(each, self._columns)) for n, each in records]
+        if not self._with_ratings:
+            records = [
+                (n, {name: v for name, v in each.items() if name not in _RATINGS})
+                for n, each in records
+            ]
+        return records
 
     def _decode_lines(self, convert: Callable[[dict[str, Any]], T]) -> Iterator[tuple[int, T]]:
         seen = _Fields()
@@ -231,12 +269,14 @@ class PeekedRows:
 
 
 def file_format(path: str) -> str:
-    """Return ``jsonl``, ``csv``, ``tsv`` or ``parquet``, by the ending of a name."""
+    """Return ``jsonl``, ``json``, ``csv``, ``tsv`` or ``parquet``, by the ending of a name."""
     plain = path.lower().removesuffix(".gz").removesuffix(".zst")
     if plain.endswith(_WORKBOOKS):
         raise DataError("is a workbook of Excel; save it as 'CSV UTF-8' and give that", path=path)
     if plain.endswith((".parquet", ".pq")):
         return "parquet"
+    if plain.endswith(".json"):
+        return "json"
     return (
         "csv" if plain.endswith(".csv") else "tsv" if plain.endswith((".tsv", ".tab")) else "jsonl"
     )
@@ -338,7 +378,7 @@ class ItemReading:
 
     def __init__(self, file: ItemFile) -> None:
         self._file, self._ids, self._empty = file, UniqueIds(file), True
-        self._reader = ItemReader(of_table=file.format != "jsonl")
+        self._reader = ItemReader(of_table=not file.format.startswith("json"))
         self._fields = _Fields()
         self._convert = file.prepared(self._reader.item, self._fields)
         self._typed = TypedLines() if file.is_plain else None

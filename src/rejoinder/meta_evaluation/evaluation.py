@@ -18,6 +18,7 @@ from rejoinder.meta_evaluation.annotators import (
 )
 from rejoinder.meta_evaluation.correlate import Correlations, Statistic, correlate_many
 from rejoinder.meta_evaluation.coverage import CoverageThird, by_coverage
+from rejoinder.meta_evaluation.dialogues import dialogue_units
 from rejoinder.meta_evaluation.join import Floats, Joined, Units
 from rejoinder.meta_evaluation.pairwise_accuracy import pairwise_accuracy, tie_calibrated
 from rejoinder.meta_evaluation.roc import recall_at_1, roc_auc
@@ -103,6 +104,8 @@ class MetaSettings:
     statistic: Statistic = "spearman"
     human_system: str | None = HUMAN
     """Correlations are also computed without it; None: only with all systems."""
+    turns: str = "mean"
+    """How the score of a dialogue is made of those of its turns."""
 
 
 def evaluate_metrics(
@@ -112,7 +115,7 @@ def evaluate_metrics(
 
     Tests of the ``differences`` between metrics take the longest and can be left out.
     """
-    units = _units_of(joined, level)
+    units = _units_of(joined, level, settings)
     rated = ~np.isnan(units.human)
     if not rated.any():
         raise DataError(
@@ -144,10 +147,12 @@ def evaluate_metrics(
 
 def metric_results(joined: Joined, level: str, settings: MetaSettings) -> list[MetricResult]:
     """Return the correlations only, to compare with those over fewer annotators."""
-    return _results(joined, _units_of(joined, level), level, settings)[0]
+    return _results(joined, _units_of(joined, level, settings), level, settings)[0]
 
 
-def _units_of(joined: Joined, level: str) -> Units:
+def _units_of(joined: Joined, level: str, settings: MetaSettings) -> Units:
+    if level == "dialogue":
+        return dialogue_units(joined, settings.turns, settings.seed)
     return joined.sets() if level == "context" else joined.replies()
 
 

@@ -222,6 +222,11 @@ class ItemMetric(Metric):
             return self._finish(rows)
         return self.pooling.finish(rows, self._finish)
 
+    def intervals(self, rows: Floats) -> tuple[Floats, Floats] | None:
+        """Return the ends of the interval in which people's rating of each item is expected, if
+        the metric knows one."""
+        return None
+
     def ingredients(self, rows: Floats) -> dict[str, Floats]:
         """Return the parts of pooled rows; an average over references has none."""
         if not self.pooling.keeps_rows:

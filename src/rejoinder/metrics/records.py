@@ -30,7 +30,8 @@ def item_scores(
         covered = coverage_records(result)
         values = result.values.tolist()
         label = labels[result.metric]
-        columns.append((label, signature, values, result.reasons, named, covered))
+        ends = interval_records(result)
+        columns.append((label, signature, values, result.reasons, named, covered, ends))
     return [
         Score(
             id=id,
@@ -40,9 +41,10 @@ def item_scores(
             parts=named[i],
             unscored=None if reasons[i] is None else str(reasons[i]),
             coverage=covered[i],
+            interval=ends[i],
         )
         for i, id in enumerate(items.ids)
-        for label, signature, values, reasons, named, covered in columns
+        for label, signature, values, reasons, named, covered, ends in columns
     ]
 
 
@@ -59,7 +61,7 @@ def item_score_lines(
     are the same for all, and no record is made.
     """
     encoder = msgspec.json.Encoder()
-    if parts or not all(result.coverage is None and result.scored.all() for result in results):
+    if parts or not all(map(_is_plain, results)):
         return encoder.encode_lines(item_scores(labels, items, results, parts=parts))
     ids = encoder.encode_lines(items.ids).split(b"\n")
     columns = []
@@ -82,11 +84,29 @@ def item_score_lines(
     )
 
 
+def _is_plain(result: BatchScores) -> bool:
+    """Return whether all scores of a batch are no more than a number each."""
+    if result.coverage is not None or not result.scored.all():
+        return False
+    return not result.values.size or result.metric.intervals(result.rows) is None
+
+
 def coverage_records(result: BatchScores) -> list[dict[str, float] | None]:
     """Return how well the evaluator's logs cover the context of each item."""
     coverage = result.coverage
     count = len(result.values)
     return [None] * count if coverage is None else [coverage.record(i) for i in range(count)]
+
+
+def interval_records(result: BatchScores) -> list[tuple[float, float] | None]:
+    """Return the interval of each score, None where the metric knows none."""
+    ends: list[tuple[float, float] | None] = [None] * len(result.values)
+    scored = np.flatnonzero(result.scored)
+    known = result.metric.intervals(result.rows[scored]) if scored.size else None
+    if known is not None:
+        for place, low, high in zip(scored.tolist(), *(e.tolist() for e in known), strict=True):
+            ends[place] = low, high
+    return ends
 
 
 def _parts(result: BatchScores) -> list[dict[str, float] | None]:

@@ -18,9 +18,17 @@ from rejoinder.reporting.tables import correlation, interval, number, p_value, p
 SHOWN = ("spearman", "pearson")
 
 
+UNITS = {
+    "item": "replies",
+    "context": "sets of replies",
+    "system": "systems",
+    "dialogue": "dialogues",
+}
+
+
 def correlation_table(evaluation: MetaEvaluation, right: Sequence[str] = ()) -> Table:
     """Return each metric's correlation with people, or with the labels of ``right`` systems."""
-    unit = {"item": "replies", "context": "sets of replies", "system": "systems"}[evaluation.level]
+    unit = UNITS[evaluation.level]
     rows = [(r.metric, r.correlations, r.unscored) for r in evaluation.results]
     return _correlations(rows, f"{_subject(right)} over {unit}")
 

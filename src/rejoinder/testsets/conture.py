@@ -12,13 +12,14 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
 from rejoinder.errors import DataError
+from rejoinder.files.dialogue_documents import conture_records
 from rejoinder.files.jsonl import explain
-from rejoinder.items import Item
+from rejoinder.items import item_from
 from rejoinder.testsets.source import Row
 
 
@@ -42,25 +43,12 @@ def read(dialogues: Path) -> Iterator[Row]:
     """Yield each reply, with all turns before it as context."""
     try:
         with gzip.open(dialogues) as stream:
-            records = msgspec.json.decode(stream.read(), type=list[_Dialogue])
+            document: list[dict[str, Any]] = msgspec.json.decode(stream.read())
+        msgspec.convert(document, list[_Dialogue])
     except msgspec.ValidationError as error:
         raise DataError(explain(str(error)), path=str(dialogues)) from None
     except (msgspec.DecodeError, OSError, EOFError) as error:
         raise DataError(f"not the expected JSON file ({error})", path=str(dialogues)) from None
-    for dialogue in records:
-        turns: list[str] = []
-        for number, turn in enumerate(dialogue.turns):
-            turns.append(turn.user.removeprefix("User:").strip())
-            reply = turn.chatbot.removeprefix("Chatbot:").strip()
-            item = Item(
-                id=f"{dialogue.dialog_id}:{number}",
-                response=reply,
-                context=[each for each in turns if each],
-                ratings=float(turn.rating),
-                context_id=f"{dialogue.dialog_id}:{number}",
-                dialogue_id=str(dialogue.dialog_id),
-                turn=number,
-                dialogue_ratings=[float(each.overall) for each in dialogue.dialog_ratings],
-            )
-            yield Row(item, [], [])
-            turns.append(reply)
+    for dialogue in document:
+        for record in conture_records(dialogue):
+            yield Row(item_from(record), [], [])

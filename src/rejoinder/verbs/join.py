@@ -58,7 +58,7 @@ def join(
     with open_output(target) as stream:
         for name in names:
             source = ItemFile(name, columns, monitor.note, one_of_several=len(names) > 1)
-            of_table = source.format != "jsonl"
+            of_table = not source.format.startswith("json")
             reader = ItemReader(of_table=of_table)
             convert = reader.item if of_table else partial(_with_id, reader)
             for number, record in source.decode(convert):

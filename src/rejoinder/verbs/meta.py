@@ -16,6 +16,7 @@ from rejoinder.meta_evaluation.annotators import (
     Resampling,
 )
 from rejoinder.meta_evaluation.correlate import Statistic
+from rejoinder.meta_evaluation.dialogues import TURNS
 from rejoinder.meta_evaluation.evaluation import (
     HUMAN,
     MetaEvaluation,
@@ -69,7 +70,8 @@ if TYPE_CHECKING:
     from rejoinder.verbs.scores import ScoresLike
 
 
-Level = Literal["item", "context", "system"]
+Level = Literal["item", "context", "system", "dialogue"]
+Turns = Literal["mean", "min", "last", "learned"]
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,7 @@ def meta(
     *,
     scores: ScoresLike | None = None,
     level: Level = "item",
+    turns: Turns = "mean",
     statistic: Statistic = "spearman",
     human_system: str = HUMAN,
     correct: str | Sequence[str] = (),
@@ -169,8 +172,10 @@ def meta(
 
     Give ``metrics``, which are scored first, or ``scores`` (the result of :func:`score`, or a
     file), which may be given in place of metrics. ``level`` says what is correlated: replies, the
-    sets of replies to one context, or systems. ``statistic`` is used for the tests whether one
-    metric agrees better than another. With ``correct``, no ratings are read: replies of these
+    sets of replies to one context, systems, or whole dialogues, which have ``dialogue_ratings`` and
+    whose scores are made of those of their ``turns``: the mean, the minimum, the last, or a sum
+    with weights that are learnt by cross-validation. ``statistic`` is used for the tests whether
+    one metric agrees better than another. With ``correct``, no ratings are read: replies of these
     systems are correct, all others incorrect. ``curve`` adds the correlation over the number of
     references, with ``draws`` random draws a point. Annotators who hardly agree with the others
     (``min_kappa``) or prefer planted distractors (``max_distractor``) are listed, and left out with
@@ -184,6 +189,7 @@ def meta(
     all_problems = [
         *problems,
         *_problems(level, curve, correct_systems, drop_annotators, drop_unreliable),
+        *_dialogue_problems(level, turns, correct_systems, drop_annotators, drop_unreliable),
         *_set_problems(items, scores, set_ratings, level, correct_systems),
         *limit_problems(min_kappa, max_distractor),
     ]
@@ -224,7 +230,7 @@ def meta(
             joined = replace(joined, rated_sets=matched)
         # without the correct replies, all labels would be the same
         human = None if correct_systems else human_system
-        settings = MetaSettings(resamples, seed, statistic, human)
+        settings = MetaSettings(resamples, seed, statistic, human, turns)
         check_distractor(distractor, (item.system for item in replies))
         if drop_annotators:
             check_annotators(drop_annotators, annotator_names(judged))
@@ -268,12 +274,29 @@ def _problems(
     level: str, curve: bool, correct: Sequence[str], drop: Sequence[str], unreliable: bool
 ) -> list[str]:
     problems = []
-    if level not in ("item", "context", "system"):
-        problems.append(f"level '{level}': expected item, context or system")
+    if level not in ("item", "context", "system", "dialogue"):
+        problems.append(f"level '{level}': expected item, context, system or dialogue")
     if curve and level != "item":
         problems.append("the curve draws references of single replies: use level item")
     if correct and (drop or unreliable):
         problems.append("with correct systems no ratings are read: no annotator can be dropped")
+    return problems
+
+
+def _dialogue_problems(
+    level: str, turns: str, correct: Sequence[str], drop: Sequence[str], unreliable: bool
+) -> list[str]:
+    problems = []
+    if turns not in TURNS:
+        problems.append(f"turns '{turns}': expected {', '.join(TURNS)}")
+    if level != "dialogue":
+        if turns != "mean":
+            problems.append(f"{option('turns', turns)} has a use only at level dialogue")
+        return problems
+    if correct:
+        problems.append("with correct systems no ratings are read, neither those of dialogues")
+    if drop or unreliable:
+        problems.append("annotators can't be dropped at level dialogue; take them out of the file")
     return problems
 
 

@@ -1,0 +1,1 @@
+"""Metrics that compare a reply with earlier turns of the same speaker."""

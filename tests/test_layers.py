@@ -24,6 +24,7 @@ LAYERS = [
     {"llm"},
     {"retrieve", "learn"},
     {"evaluator"},
+    {"judges"},
     {"metrics", "systems"},
     {"meta_evaluation"},
     {"estimate"},

@@ -28,6 +28,7 @@ NEEDS = {
     "weights": "references with weights from -1 to 1",
     "context": "the context",
     "evaluator": "an [evaluator](../evaluators.md)",
+    "language model": "a [language model](../judges.md)",
 }
 
 
@@ -97,7 +98,7 @@ def _needs(cls: type[Metric]) -> str:
     if {"references", "weights"} <= cls.needs:
         found.remove("references")
     known = parameters(cls)
-    if "model" in known:
+    if "model" in known and "language model" not in cls.needs:
         found.append("an encoder")
     if "vectors" in known:
         found.append("[word vectors](../vectors.md)")

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rejoinder.metrics.evaluator.vbertscore import VBertScore
     from rejoinder.metrics.evaluator.vbleu import VBleu
     from rejoinder.metrics.evaluator.vcosine import VCosine
+    from rejoinder.metrics.judging.judge import Judge
     from rejoinder.metrics.llm.likelihood import Likelihood
     from rejoinder.metrics.overlap.bleu import Bleu
     from rejoinder.metrics.overlap.chrf import Chrf
@@ -95,6 +96,7 @@ __all__ = [
     "GreedyMatching",
     "Item",
     "Items",
+    "Judge",
     "Likelihood",
     "Mean",
     "MetaReferencesResult",
@@ -180,6 +182,7 @@ _HOMES = {
     "metrics.evaluator.vbertscore": ("VBertScore",),
     "metrics.evaluator.vbleu": ("VBleu",),
     "metrics.evaluator.vcosine": ("VCosine",),
+    "metrics.judging.judge": ("Judge",),
     "metrics.llm.likelihood": ("Likelihood",),
     "metrics.overlap.bleu": ("Bleu",),
     "metrics.overlap.chrf": ("Chrf",),

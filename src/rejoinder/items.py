@@ -126,6 +126,9 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     """How well an evaluator's pool covers the context: ``nearest``, ``agreement``."""
     interval: tuple[float, float] | None = None
     """Of a calibrated score: where people's rating of this reply is expected."""
+    judging: dict[str, float] | None = None
+    """How a language model judged: number of ``answers``, their ``spread``, and what they cost:
+    ``requests``, ``tokens``, ``seconds``."""
 
 
 def score_from(record: dict[str, Any]) -> Score:

@@ -83,6 +83,7 @@ _EMBEDDING = "rejoinder.metrics.embedding"
 _EVALUATOR = "rejoinder.metrics.evaluator"
 _LLM = "rejoinder.metrics.llm"
 _REGRESSION = "rejoinder.metrics.regression"
+_JUDGING = "rejoinder.metrics.judging"
 
 METRICS: Registry[Any] = Registry(
     kind="metric",
@@ -121,6 +122,7 @@ METRICS: Registry[Any] = Registry(
         "am": f"{_REGRESSION}.am:Am",
         "ws": f"{_REGRESSION}.ws:Ws",
         "svr": f"{_REGRESSION}.svr:Svr",
+        "judge": f"{_JUDGING}.judge:Judge",
     },
 )
 

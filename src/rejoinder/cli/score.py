@@ -60,12 +60,21 @@ def score(
     processes: Annotated[
         int, count_option("--processes", "Processes that share the work.", max=MAX_PROCESSES)
     ] = 1,
+    most_requests: Annotated[
+        int | None,
+        count_option("--most-requests", "Requests that each judge may send.", min=0),
+    ] = None,
+    most_tokens: Annotated[
+        int | None,
+        count_option("--most-tokens", "Tokens that each judge may spend.", min=0),
+    ] = None,
 ) -> None:
     """Score replies with one or more metrics.
 
     Scores go to FILE and a summary to stdout; without -o, scores go to stdout and the summary to
     stderr. A terminal shows only the summary, unless -o - asks for the scores. Metrics such as
-    rejoinder need --evaluator (made by 'rejoinder fit').
+    rejoinder need --evaluator (made by 'rejoinder fit'). A judge sends contexts, replies and
+    references to the server that its spec names; nothing else leaves this machine.
     """
     from rejoinder.errors import UsageError
     from rejoinder.verbs.score import score as run
@@ -90,6 +99,8 @@ def score(
         resamples=resamples,
         seed=seed,
         processes=processes,
+        most_requests=most_requests,
+        most_tokens=most_tokens,
         monitor=TerminalMonitor(),
     )
     if json:

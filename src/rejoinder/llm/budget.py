@@ -64,10 +64,11 @@ def estimate_tokens(chat: Chat) -> int:
     """Return about how many tokens a chat takes, its longest possible answer included."""
     limits = [chat.parameters[name] for name in LENGTHS if name in chat.parameters]
     answer = min(limits, default=DEFAULT_ANSWER)
-    return answer + sum(TOKENS_PER_MESSAGE + _tokens(m.content) for m in chat.messages)
+    return answer + sum(TOKENS_PER_MESSAGE + estimate_text(m.content) for m in chat.messages)
 
 
-def _tokens(text: str) -> int:
+def estimate_text(text: str) -> int:
+    """Return about how many tokens a text takes."""
     ascii_letters = sum(map(str.isascii, text))
     return -(-ascii_letters // LETTERS_PER_TOKEN) + len(text) - ascii_letters
 

@@ -69,6 +69,8 @@ class Answer(msgspec.Struct, frozen=True):
     """The probabilities of tokens as the server gave them."""
     time: float = 0.0
     """When it was asked, in seconds since 1970."""
+    seconds: float = 0.0
+    """How long it took."""
 
     @property
     def tokens(self) -> int | None:

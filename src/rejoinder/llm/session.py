@@ -114,6 +114,9 @@ class Session:
                 if 200 <= received.status < 300:
                     result = decode(received.body, asked)
                     if isinstance(result, Answer):
+                        result = msgspec.structs.replace(
+                            result, seconds=max(0.0, time.time() - asked)
+                        )
                         self._spending.end(chat, result.tokens)
                     return self._finished(result)
                 self._spending.end(chat, 0)

@@ -150,6 +150,12 @@ def _column(columns: dict[str, Floats], name: str, size: int) -> Floats:
     return columns[name]
 
 
+def _undated(signature: str) -> str:
+    """Return a signature without the dates of a language model's answers, which differ between
+    the batches of one run."""
+    return "|".join(part for part in signature.split("|") if not part.startswith("asked:"))
+
+
 def join(
     items: Sequence[Item], scores: Iterable[tuple[int, Score]], *, items_name: str, scores_name: str
 ) -> Joined:
@@ -188,7 +194,7 @@ def join(
                 line=line,
             )
         signature, first = signed.setdefault(score.metric, (score.signature, line))
-        if score.signature != signature:
+        if _undated(score.signature) != _undated(signature):
             raise DataError(
                 f"{score.metric} has the signature '{score.signature}', but in line {first}"
                 f" '{signature}'; a metric's scores must have the same signature",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,8 @@ class BatchScores:
     """[n] why an item is unscored, or None."""
     expansion: Expansion | None = None
     """The references that the evaluator retrieved, if the metric has one."""
+    judging: Sequence[dict[str, float] | None] | None = None
+    """How a language model judged each item, if the metric asks one."""
 
     @property
     def scored(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -19,7 +19,7 @@ from rejoinder.metrics.batch import Batch
 from rejoinder.metrics.batch_scores import BatchScores
 from rejoinder.metrics.language_check import LanguageCheck
 from rejoinder.metrics.metric import ItemMetric, SetMetric
-from rejoinder.metrics.scoring_context import ScoringContext, score_batch
+from rejoinder.metrics.scoring_context import ScoringContext, ignore, score_batch
 from rejoinder.metrics.third_party import checked_measure, third_party_errors
 from rejoinder.progress import Progress
 from rejoinder.text.tokens import Unsplittable
@@ -46,6 +46,8 @@ def evaluate(
     on_progress: Progress | None = None,
     any_language: bool = False,
     on_note: Callable[[str], None] | None = None,
+    on_message: Callable[[str], None] | None = None,
+    on_part: Progress | None = None,
 ) -> Iterator[tuple[ItemTable, list[BatchScores]]]:
     """Score items, or tables of items, as they come: yield each batch of items with the scores of
     each metric.
@@ -60,6 +62,9 @@ def evaluate(
 
     ``any_language``: score texts in a language that an encoder or evaluator does not know, which
     raises DataError otherwise; ``on_note`` is called with a warning.
+
+    Metrics that ask a language model call ``on_message`` with what it will cost, and ``on_part``
+    with the number of items of the batch that are done and their total.
     """
     languages = LanguageCheck(metrics, any_language, on_note)
     if has_evaluator := any(metric.evaluators() for metric in metrics):
@@ -76,7 +81,14 @@ def evaluate(
     max_characters = None if has_evaluator else min(limits, default=None)
     for chunk in _one_batch(items) if whole else _batches(items, batch_size, max_characters):
         languages.check(chunk)
-        context = ScoringContext(Batch.of(chunk), test_set, on_progress if whole else None)
+        context = ScoringContext(
+            Batch.of(chunk),
+            test_set,
+            on_progress if whole else None,
+            on_message or ignore,
+            on_note or ignore,
+            on_part,
+        )
         results = [context.score(metric) for metric in metrics]
         yield chunk, results
         for which in list(unscored):

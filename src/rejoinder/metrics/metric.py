@@ -64,7 +64,8 @@ class Metric(ABC):
     summary: ClassVar[str]
     """One line for ``rejoinder ls``."""
     needs: ClassVar[frozenset[str]] = frozenset({"references"})
-    """What an item must have: ``references``, ``weights``, ``context``, ``evaluator``."""
+    """What an item must have (``references``, ``weights``, ``context``), and what else is needed:
+    ``evaluator``, ``language model``."""
     best: ClassVar[float | None] = None
     """The value of a reply that equals a reference; None where there is no such value."""
     higher_is_better: ClassVar[bool] = True
@@ -73,6 +74,8 @@ class Metric(ABC):
     network."""
     nested: ClassVar[tuple[str, ...]] = ()
     """Parameters that are metrics themselves."""
+    asks_model: ClassVar[bool] = False
+    """Each score costs requests to a language model."""
     shares_evaluator: ClassVar[bool] = False
     """Nested metrics get the evaluator, too."""
 
@@ -110,6 +113,11 @@ class Metric(ABC):
     def evaluators(self) -> list[Evaluator]:
         """Return the evaluators that the metric uses, opened."""
         return []
+
+    def asking(self) -> list[Metric]:
+        """Return the metrics that ask a language model: this one, or nested ones."""
+        inside = [each for value in vars(self).values() for each in _metrics_in(value)]
+        return [self] if self.asks_model else [m for each in inside for m in each.asking()]
 
     def languages(self) -> dict[str, frozenset[str]]:
         """Return which encoders and evaluators know only certain languages, with their ISO 639-1
@@ -306,6 +314,11 @@ class SetMetric(Metric):
         return None
 
 
+def _metrics_in(value: Any) -> list[Metric]:
+    several = value if isinstance(value, list | tuple) else [value]
+    return [each for each in several if isinstance(each, Metric)]
+
+
 def check_range(
     key: str, value: float, low: float, high: float = MAX_PARAMETER, *, above: bool = False
 ) -> None:
@@ -384,6 +397,8 @@ def make_metric(
         params.setdefault("tok", parse(language.tokenizer))
     if language is not None and "stem" in allowed:
         params.setdefault("stem", language.stemmer)
+    if language is not None and cls.asks_model and "language" in allowed:
+        params.setdefault("language", language.code)
     if evaluator is None or "evaluator" not in allowed or "evaluator" in params:
         return _build(cls, params)
     opened = None if isinstance(evaluator, str | PathLike) else evaluator

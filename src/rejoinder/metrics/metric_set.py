@@ -125,7 +125,7 @@ def _with_language(spec: Spec, plain: Metric, metric: Metric) -> Spec:
             shown[key] = tuple(_with_language(_as_spec(s), b, a) for s, b, a in each)
         elif before != after:
             shown[key] = _with_language(_as_spec(shown.get(key, before)), before, after)
-    for key in ("tok", "stem"):
+    for key in ("tok", "stem", *(("language",) if metric.asks_model else ())):
         if key in parameters(type(metric)):
             shown.setdefault(key, getattr(metric, key))
     return Spec(spec.name, tuple(shown.items()))

@@ -31,7 +31,8 @@ def item_scores(
         values = result.values.tolist()
         label = labels[result.metric]
         ends = interval_records(result)
-        columns.append((label, signature, values, result.reasons, named, covered, ends))
+        judged = result.judging or [None] * len(items)
+        columns.append((label, signature, values, result.reasons, named, covered, ends, judged))
     return [
         Score(
             id=id,
@@ -42,9 +43,10 @@ def item_scores(
             unscored=None if reasons[i] is None else str(reasons[i]),
             coverage=covered[i],
             interval=ends[i],
+            judging=judged[i],
         )
         for i, id in enumerate(items.ids)
-        for label, signature, values, reasons, named, covered, ends in columns
+        for label, signature, values, reasons, named, covered, ends, judged in columns
     ]
 
 
@@ -86,7 +88,7 @@ def item_score_lines(
 
 def _is_plain(result: BatchScores) -> bool:
     """Return whether all scores of a batch are no more than a number each."""
-    if result.coverage is not None or not result.scored.all():
+    if result.coverage is not None or result.judging is not None or not result.scored.all():
         return False
     return not result.values.size or result.metric.intervals(result.rows) is None
 

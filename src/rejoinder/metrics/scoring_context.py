@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def ignore(text: str) -> None:
+    """Say nothing."""
+
+
 @dataclass
 class ScoringContext:
     """One batch, and what was computed for it so far."""
@@ -34,6 +38,12 @@ class ScoringContext:
     on_progress: Progress | None = None
     """Called with the number of items done and their total, by metrics that score the whole set
     at once."""
+    on_message: Callable[[str], None] = ignore
+    """Called with facts that need no attention, such as how many requests will be sent."""
+    on_note: Callable[[str], None] = ignore
+    on_part: Progress | None = None
+    """Called with the number of items of the batch that are done and their total, by metrics that
+    take long for each."""
     _computed: dict[Hashable, Any] = field(default_factory=dict)
 
     def score(self, metric: ItemMetric) -> BatchScores:

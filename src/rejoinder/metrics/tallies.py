@@ -12,6 +12,7 @@ from rejoinder.item_table import ItemTable
 from rejoinder.metrics.batch import Floats, Ints
 from rejoinder.metrics.batch_scores import BatchScores
 from rejoinder.metrics.context_sums import ContextSums, context_keys
+from rejoinder.metrics.reasons import kind_of
 
 
 @dataclass
@@ -74,7 +75,7 @@ class Tallies:
                 tally = tallies.of_systems[which, system] = Tally(len(kept))
                 if len(kept) < len(places):
                     without = places[~scored[places]]
-                    tally.reasons.update(result.reasons[without].tolist())
+                    tally.reasons.update(map(kind_of, result.reasons[without].tolist()))
                 if len(kept):
                     own = rows[kept]
                     tally.total = own.sum(axis=0)

@@ -274,6 +274,7 @@ def compare(
                 test_set=safeguards.test_set,
                 any_language=any_language,
                 on_note=monitor.warn,
+                on_message=monitor.message,
             )
             with monitor.stream("scoring", source.fraction) as advance:
                 watched = _with_progress(safeguards.watch(batches), advance)

@@ -329,7 +329,11 @@ def _scored(
     return [
         line
         for batch, results in evaluate(
-            items, metric_set.item_metrics, any_language=any_language, on_note=monitor.warn
+            items,
+            metric_set.item_metrics,
+            any_language=any_language,
+            on_note=monitor.warn,
+            on_message=monitor.message,
         )
         for line in item_scores(metric_set.labels, batch, results, parts=False)
     ] + set_scores(
@@ -357,7 +361,13 @@ def _curves(
     monitor: Monitor,
 ) -> dict[str, list[CurvePoint]]:
     metric_set = make_metrics((result.metric for result in evaluation.results), evaluator=folder)
-    metrics = metric_set.item_metrics
+    # thousands of draws would be thousands of requests
+    metrics = [metric for metric in metric_set.item_metrics if not metric.asking()]
+    for metric in metric_set.item_metrics:
+        if metric not in metrics:
+            monitor.note(f"{metric_set.labels[metric]}: no curve, because it asks a language model")
+    if not metrics:
+        return {}
     points = reference_curve(
         items, metrics, draws=draws, seed=seed, any_language=any_language, on_note=monitor.warn
     )

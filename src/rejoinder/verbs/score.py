@@ -46,6 +46,7 @@ from rejoinder.verbs.safeguards import (
 )
 from rejoinder.verbs.score_processes import check_processes, score_in_processes
 from rejoinder.verbs.source import Reading, chosen_items, open_items, path_of
+from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from rejoinder.evaluator.contamination import TestSet
@@ -267,6 +268,8 @@ def score(
     resamples: int | None = None,
     seed: int = SEED,
     processes: int = 1,
+    most_requests: int | None = None,
+    most_tokens: int | None = None,
     monitor: Monitor = SILENT,
 ) -> ScoreResult:
     """Score replies with one or more metrics.
@@ -284,6 +287,8 @@ def score(
     data, which are otherwise counted in ``result.safeguards.contamination``. Texts in a language
     that an encoder or the evaluator does not know are refused, unless ``any_language``.
     ``processes`` share the work of metrics over words and characters; the results are the same.
+    ``most_requests`` and ``most_tokens`` limit what each metric that asks a language model may
+    spend; items beyond it are unscored.
     """
     check_number("processes", processes, 1, MAX_PROCESSES)
     check_resampling(0 if resamples is None else resamples, seed)
@@ -300,6 +305,7 @@ def score(
         raise UsageError("which metrics? Give metrics=['bleu(n=2)']")
     if processes > 1:
         check_processes(metric_set)
+    _limit_spending(metric_set, most_requests, most_tokens)
     evaluators = evaluators_of(metric_set, folder, strict=strict)
     with open_items(to_score, columns=columns, twice=bool(evaluators), monitor=monitor) as source:
         safeguards = check_contamination(
@@ -323,6 +329,29 @@ def score(
         )
     report_notes(result.notes, safeguards, monitor)
     return result
+
+
+def _limit_spending(
+    metric_set: MetricSet, most_requests: int | None, most_tokens: int | None
+) -> None:
+    """Set the budget of metrics that ask a language model, where their specs set none."""
+    limits = {"most_requests": most_requests, "most_tokens": most_tokens}
+    given = {name: value for name, value in limits.items() if value is not None}
+    for name, value in given.items():
+        check_number(name, value, 0, math.inf)
+    asking = [each for _, metric in metric_set for each in metric.asking()]
+    if given and not asking:
+        raise UsageError(
+            *(
+                f"{option(name, value)}: no metric asks a language model"
+                for name, value in given.items()
+            )
+        )
+    for metric in asking:
+        for name, value in given.items():
+            if getattr(metric, name) is None:
+                # it changes no score, so metrics stay equal
+                object.__setattr__(metric, name, value)
 
 
 def run_metrics(
@@ -350,6 +379,7 @@ def run_metrics(
     kept: list[ScoredPiece] = []
     for_sets: list[Item] = []
     share: list[float] = []
+    done = 0
 
     def on_progress(done: int, total: int) -> None:
         """Report the progress of metrics that need all items at once, after all were read."""
@@ -365,6 +395,8 @@ def run_metrics(
             any_language=any_language,
             on_note=monitor.warn,
             on_progress=on_progress,
+            on_message=monitor.message,
+            on_part=lambda part, total: advance(done + part),
         )
         for items, results in safeguards.watch(batches):
             if metric_set.set_metrics:

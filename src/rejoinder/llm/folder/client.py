@@ -134,11 +134,12 @@ class FolderClient:
             draws = [self._seed, chat.parameters.get("seed", 0), chat.draw, *key]
             asked.append((key, chat))
             prompts.append(Prompt(tokens, np.random.default_rng(draws)))
-        started = time.time()
+        started = before = time.time()
         limit = self._model.window - decoding.length
         for number, written in write(self._model, prompts, limit, decoding):
             key, chat = asked[number]
-            answer = self._read(len(prompts[number].tokens), written, started)
+            answer = self._read(len(prompts[number].tokens), written, started, time.time() - before)
+            before = time.time()
             self.spending.end(chat, answer.tokens)
             yield key, self.answers.put(key, answer)
 
@@ -161,7 +162,7 @@ class FolderClient:
             f" {self._model.window:,}"
         )
 
-    def _read(self, size: int, written: Written, started: float) -> Answer:
+    def _read(self, size: int, written: Written, started: float, seconds: float) -> Answer:
         model = self._model
         return Answer(
             text=str(model.tokenizer.decode(written.tokens, skip_special_tokens=True)),
@@ -172,6 +173,7 @@ class FolderClient:
             completion_tokens=len(written.tokens) + written.ended,
             logprobs=_logprobs(model, written.places) if written.places else None,
             time=started,
+            seconds=max(0.0, seconds),
         )
 
 

@@ -1,0 +1,1 @@
+"""Language models as judges: rubrics, questions, and how answers are read."""

@@ -1,0 +1,199 @@
+"""Ask a judge's questions: in the form that its server takes, and once more what cannot be read.
+
+Not every server gives probabilities, or answers in a form that a schema describes. The first
+question finds out: a server that refuses it (400, 422, 501) is asked with less. Which form it took
+is known from the cache the next time, so that a second run asks nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Generic, TypeVar
+
+from rejoinder.judges.asking import TOP, Asking, Telling
+from rejoinder.judges.reading import Unreadable
+from rejoinder.llm.chat import Answer, Chat, Failure, Message, Result
+from rejoinder.progress import part_of
+
+T = TypeVar("T")
+
+_REFUSED = re.compile(r"the server said (?:400|422|501)\b")
+_PROBABILITIES = {"logprobs": True, "top_logprobs": TOP}
+
+
+@dataclass
+class Cost:
+    """What answers cost when they were asked for, also if they are from the cache now."""
+
+    requests: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+    def add(self, answer: Answer) -> None:
+        self.requests += 1
+        self.tokens += answer.tokens or 0
+        self.seconds += answer.seconds
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[T]):
+    """What was read for one question, or why nothing was."""
+
+    read: T | None
+    cost: Cost
+    kind: str = ""
+    """Why nothing was read, in words that many questions share."""
+    reason: str = ""
+    """The same with the text of the answer."""
+
+
+@dataclass
+class Server:
+    """What the answers say about the model that gave them."""
+
+    names: set[str] = field(default_factory=set)
+    first: float | None = None
+    """Time of the first answer, and of the last."""
+    last: float | None = None
+    asked_again: int = 0
+    read_then: int = 0
+
+    def add(self, answer: Answer) -> None:
+        model = answer.model or ""
+        if model.startswith(("/", "~", ".")) or "\\" in model:
+            model = re.split(r"[/\\]", model)[-1]  # the path of a file says where, not what
+        if name := " ".join(part for part in (model, answer.fingerprint) if part):
+            self.names.add(name)
+        if answer.time:
+            self.first = answer.time if self.first is None else min(self.first, answer.time)
+            self.last = answer.time if self.last is None else max(self.last, answer.time)
+
+    @property
+    def dates(self) -> str:
+        """The dates of the first and the last answer (UTC)."""
+        if self.first is None or self.last is None:
+            return "never"
+        first, last = (
+            datetime.fromtimestamp(t, UTC).date().isoformat() for t in (self.first, self.last)
+        )
+        return first if first == last else f"{first}..{last}"
+
+
+@dataclass(frozen=True)
+class Query:
+    """The messages of a question, and the number of its answer among several."""
+
+    messages: tuple[Message, ...]
+    draw: int = 0
+
+
+class Questioner:
+    """Asks queries of one judge; remembers which form its server takes, and what it said."""
+
+    def __init__(self, asking: Asking, *, length: int, schema: Mapping[str, Any] | None) -> None:
+        self._asking, self._length = asking, length
+        self._forms = _forms(asking, schema)
+        self._form: int | None = None
+        self.server = Server()
+
+    def ask(
+        self,
+        queries: Sequence[Query],
+        read: Callable[[Answer], T | Unreadable],
+        again: str,
+        telling: Telling,
+    ) -> list[Outcome[T]]:
+        """Return what is read in the answer to each query; one that cannot be read is asked for
+        once more, with ``again`` as a further turn."""
+        if not queries:
+            return []
+        self._choose_form(queries[0], [], probe=False)
+        chats = [self._chat(query) for query in queries]
+        if (cost := self._asking.describe_cost(chats)) is not None:
+            telling.message(cost)
+        if self._choose_form(queries[0], chats, probe=True):
+            chats = [self._chat(query) for query in queries]
+        results = self._asking.asker.ask(chats, on_note=telling.note, on_progress=telling.progress)
+        outcomes = [self._outcome(result, read, Cost()) for result in results]
+        unread = [
+            n
+            for n, result in enumerate(results)
+            if isinstance(result, Answer) and outcomes[n].reason
+        ]
+        if unread:
+            repeated = [
+                Query(_again(queries[n].messages, results[n], again), queries[n].draw)
+                for n in unread
+            ]
+            chats = [self._chat(query) for query in repeated]
+            progress = part_of(telling.progress, len(queries) - len(unread), len(queries))
+            second = self._asking.asker.ask(chats, on_note=telling.note, on_progress=progress)
+            for n, result in zip(unread, second, strict=True):
+                outcome = self._outcome(result, read, outcomes[n].cost)
+                self.server.asked_again += 1
+                self.server.read_then += outcome.read is not None
+                # the reason of a failure hides the text that could not be read
+                if isinstance(result, Answer):
+                    outcomes[n] = outcome
+        return outcomes
+
+    def _outcome(
+        self, result: Result, read: Callable[[Answer], T | Unreadable], cost: Cost
+    ) -> Outcome[T]:
+        if isinstance(result, Failure):
+            return Outcome(None, cost, result.reason, result.reason)
+        self.server.add(result)
+        cost.add(result)
+        found = read(result)
+        if isinstance(found, Unreadable):
+            return Outcome(None, cost, found.kind, found.reason)
+        return Outcome(found, cost)
+
+    def _chat(self, query: Query) -> Chat:
+        form = self._forms[self._form or 0]
+        return self._asking.chat(query.messages, self._length, query.draw, **form)
+
+    def _choose_form(self, query: Query, chats: Sequence[Chat], *, probe: bool) -> bool:
+        """Find out which form the server takes; return whether it is another than was assumed."""
+        if self._form is not None or len(self._forms) == 1:
+            return False
+        for number in range(len(self._forms)):
+            self._form = number
+            if self._asking.is_known(self._chat(query)):
+                return number > 0
+        if probe:
+            for number in range(len(self._forms)):
+                self._form = number
+                (result,) = self._asking.asker.ask([self._chat(query)])
+                if not (isinstance(result, Failure) and _REFUSED.match(result.reason)):
+                    return number > 0
+        self._form = None
+        return False
+
+
+def _forms(asking: Asking, schema: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Return the ways in which a model may be asked, the best first; one in a folder writes by no
+    schema."""
+    probabilities: dict[str, Any] = _PROBABILITIES if asking.logprobs else {}
+    if schema is None or not asking.structured or asking.url is None:
+        return [probabilities, {}] if probabilities else [{}]
+    form = {
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "rating", "strict": True, "schema": schema},
+        }
+    }
+    forms = [{**probabilities, **form}, probabilities, form, {}]
+    return [each for n, each in enumerate(forms) if each not in forms[:n]]
+
+
+def _again(messages: Sequence[Message], result: Result, again: str) -> tuple[Message, ...]:
+    """Return the chat that asks once more; the answer is repeated in it if it has text."""
+    said = (result.text or result.refusal or "").strip() if isinstance(result, Answer) else ""
+    if said:
+        return (*messages, Message("assistant", said), Message("user", again))
+    last = messages[-1]
+    return (*messages[:-1], Message(last.role, f"{last.content}\n\n{again}"))

@@ -1,0 +1,81 @@
+"""``rejoinder score -m judge(…)``: killed, resumed, and within a budget."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from planted_server import Server, planted_server
+from support import Run
+
+SETTINGS = "logprobs=false,structured=false"
+
+
+def asking(server: Server, more: str = SETTINGS) -> str:
+    return f"judge(url={server.url},model=m,{more})"
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, run: Run) -> None:
+    lines = [
+        json.dumps({"id": str(n), "context": [f"Turn {n}"], "response": "x"}) for n in range(30)
+    ]
+    (tmp_path / "items.jsonl").write_text("\n".join(lines))
+    env = {"REJOINDER_CACHE": str(tmp_path / "cache")}
+    with planted_server(say=lambda body: "4") as server:
+        server.delay = 0.1
+        arguments = ["score", "items.jsonl", "-m", asking(server, SETTINGS + ",concurrency=2")]
+        code = "from rejoinder.cli.main import main; main()"
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *arguments, "-o", "out.jsonl"],
+            cwd=tmp_path,
+            env={**os.environ, **env},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + 120
+        while sum(server.answered.values()) < 8 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert not (tmp_path / "out.jsonl").exists()
+        before = sum(server.answered.values())
+        assert 8 <= before < 30
+        server.delay = 0
+        done = run(*arguments, "-o", "out.jsonl", env=env)
+        assert done.returncode == 0, done.stderr
+        # those that were under way when it was killed may not have been stored
+        assert sum(server.answered.values()) <= 30 + 2
+        assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 30
+
+
+def test_the_cost_is_said_before_the_first_request_and_the_budget_holds(
+    tmp_path: Path, run: Run
+) -> None:
+    lines = [
+        json.dumps({"id": str(n), "context": [f"Turn {n}"], "response": "x"}) for n in range(6)
+    ]
+    (tmp_path / "items.jsonl").write_text("\n".join(lines))
+    env = {"REJOINDER_CACHE": str(tmp_path / "cache")}
+    with planted_server(say=lambda body: "4") as server:
+        arguments = ["score", "items.jsonl", "-m", asking(server), "-o", "out.jsonl"]
+        done = run(*arguments, "--most-requests", "4", env=env)
+        assert done.returncode == 0, done.stderr
+        errors = done.stderr.decode()
+        assert f"judge by m to {server.url}: 6 requests, about" in errors
+        assert "the budget allows 4 requests" in errors
+        assert "2 unscored: budget: 4 requests were sent" in errors
+        scores = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+        assert [line["value"] for line in scores].count(4.0) == 4
+        assert sum(server.asked.values()) == 4
+        # what was done is kept
+        done = run(*arguments, "--most-tokens", "100000", env=env)
+        assert b"2 requests, about" in done.stderr and b"4 answers are in the cache" in done.stderr
+        assert sum(server.asked.values()) == 6
+    done = run("score", "items.jsonl", "-m", "bleu", "--most-requests", "3")
+    assert done.returncode == 2
+    assert b"--most-requests 3: no metric asks a language model" in done.stderr

@@ -27,7 +27,7 @@ LAYERS = [
     {"judges"},
     {"metrics", "systems"},
     {"meta_evaluation"},
-    {"estimate"},
+    {"estimation"},
     {"pairwise"},
     {"annotate"},
     {"fitting", "reporting", "recipe"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rejoinder.estimate.rated_scores import RatedScores
+from rejoinder.estimation.rated_scores import RatedScores
 
 
 def rated(

@@ -11,10 +11,10 @@ from sklearn.isotonic import IsotonicRegression  # type: ignore[import-untyped]
 
 from estimate.rated_replies import rated
 from rejoinder.errors import DataError
-from rejoinder.estimate.blend import best_penalty, fit_blend, ranks, ridge
-from rejoinder.estimate.folds import folds_of
-from rejoinder.estimate.isotonic import isotonic_curve
-from rejoinder.estimate.ordinal import (
+from rejoinder.estimation.blend import best_penalty, fit_blend, ranks, ridge
+from rejoinder.estimation.folds import folds_of
+from rejoinder.estimation.isotonic import isotonic_curve
+from rejoinder.estimation.ordinal import (
     fit_ordinal,
     level_weights,
     log_likelihood,

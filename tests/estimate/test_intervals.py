@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from estimate.rated_replies import rated
-from rejoinder.estimate.calibrate import Method, cross_validate, fit_for, rating_scale
+from rejoinder.estimation.calibrate import Method, cross_validate, fit_for, rating_scale
 from rejoinder.metrics.calibrated.intervals import RatingScale, cross_conformal
 from rejoinder.metrics.calibrated.models import Isotonic
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from rejoinder.estimate.calibrate import CurvePoint, IntervalCheck, Tested
+from rejoinder.estimation.calibrate import CurvePoint, IntervalCheck, Tested
 from rejoinder.reporting.plots.line_chart import Line, LineChart
 from rejoinder.reporting.tables import number, plain_table
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import DataError, UsageError
-from rejoinder.estimate.calibrate import (
+from rejoinder.estimation.calibrate import (
     METHODS,
     CurvePoint,
     Method,
@@ -19,8 +19,8 @@ from rejoinder.estimate.calibrate import (
     learning_curve,
     rating_scale,
 )
-from rejoinder.estimate.calibration_card import calibration_card
-from rejoinder.estimate.rated_scores import RatedScores
+from rejoinder.estimation.calibration_card import calibration_card
+from rejoinder.estimation.rated_scores import RatedScores
 from rejoinder.files.output import whole_folder
 from rejoinder.files.paths import check_new_folder
 from rejoinder.meta_evaluation.join import Joined, join

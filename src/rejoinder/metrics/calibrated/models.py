@@ -1,7 +1,7 @@
 """From the scores of metrics to a rating: isotonic curve, ordinal logistic regression, blend.
 
 Each is a few numbers that are stored as JSON. Scores come oriented (higher is better), one row a
-metric. How the numbers are found is in :mod:`rejoinder.estimate.fit_calibration`.
+metric. How the numbers are found is in :mod:`rejoinder.estimation.fit_calibration`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rejoinder.errors import DataError
-from rejoinder.estimate.rated_scores import Floats, RatedScores
+from rejoinder.estimation.rated_scores import Floats, RatedScores
 from rejoinder.metrics.calibrated.models import Ordinal
 from rejoinder.wording import option
 

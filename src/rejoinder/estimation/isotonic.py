@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rejoinder.estimate.rated_scores import Floats, RatedScores
+from rejoinder.estimation.rated_scores import Floats, RatedScores
 from rejoinder.metrics.calibrated.models import Isotonic
 
 

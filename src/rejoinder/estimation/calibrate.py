@@ -14,11 +14,11 @@ from typing import Literal
 
 import numpy as np
 
-from rejoinder.estimate.blend import fit_blend
-from rejoinder.estimate.folds import folds_of
-from rejoinder.estimate.isotonic import fit_isotonic
-from rejoinder.estimate.ordinal import fit_ordinal
-from rejoinder.estimate.rated_scores import Floats, Ints, RatedScores
+from rejoinder.estimation.blend import fit_blend
+from rejoinder.estimation.folds import folds_of
+from rejoinder.estimation.isotonic import fit_isotonic
+from rejoinder.estimation.ordinal import fit_ordinal
+from rejoinder.estimation.rated_scores import Floats, Ints, RatedScores
 from rejoinder.meta_evaluation.correlate import correlate_many
 from rejoinder.metrics.calibrated.intervals import RatingScale, cross_conformal
 from rejoinder.metrics.calibrated.models import Model

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rejoinder.estimate.folds import folds_of
-from rejoinder.estimate.rated_scores import Floats, Ints, RatedScores
+from rejoinder.estimation.folds import folds_of
+from rejoinder.estimation.rated_scores import Floats, Ints, RatedScores
 from rejoinder.metrics.calibrated.models import Blend, Ranks
 
 PENALTIES = (np.inf, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.0)

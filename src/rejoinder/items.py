@@ -94,6 +94,8 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     """Number of the reply among the turns of its dialogue, which orders the replies."""
     dialogue_ratings: Ratings = None
     """Human ratings of the whole dialogue, the same on all of its items that have any."""
+    inclusion_probability: float | None = None
+    """With which probability the reply was chosen to be rated, if it was chosen at random."""
 
     @property
     def group(self) -> str:
@@ -166,6 +168,8 @@ def item_from(record: dict[str, Any]) -> Item:
     for key in ("ratings", "dialogue_ratings"):
         if key in record:
             record[key] = _numbers(record[key])
+    if "inclusion_probability" in record:
+        record["inclusion_probability"] = _number(record["inclusion_probability"])
     if record.get("system", "") is None:
         del record["system"]
     return checked(msgspec.convert(record, Item))
@@ -280,6 +284,12 @@ def checked(item: Item) -> Item:
         _check_ratings(item.ratings, "$.ratings", texts)
     if item.dialogue_ratings is not None:
         _check_ratings(item.dialogue_ratings, "$.dialogue_ratings", texts)
+    chance = item.inclusion_probability
+    if chance is not None and not 0 < chance <= 1:
+        raise msgspec.ValidationError(
+            f"Expected a probability above 0 and up to 1, got {chance:g}"
+            " - at `$.inclusion_probability`"
+        )
     try:
         "".join(texts).encode()
     except (TypeError, UnicodeEncodeError):

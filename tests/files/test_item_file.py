@@ -588,3 +588,32 @@ def test_messages_about_wide_tables_are_short(tmp_path: Path) -> None:
     notes: list[str] = []
     read(tmp_path / "i.csv", f"reply,{header}\nhi{',' * 5_000}\n", on_note=notes.append)
     assert "c19 and 4,980 more; add columns={'context': 'c0'} (columns={'FIELD'" in notes[0]
+
+
+def test_inclusion_probabilities_in_every_format(tmp_path: Path) -> None:
+    lines = '{"id":1,"response":"a","inclusion_probability":0.25}\n{"id":2,"response":"b"}\n'
+    cells = "id,response,sampling_probability\n1,a,0.25\n2,b,\n"
+    for name, content in (("i.jsonl", lines), ("i.csv", cells)):
+        found = [item.inclusion_probability for item in read(tmp_path / name, content)]
+        assert found == [0.25, None]
+    dstc10 = '{"dialogue_id":"d","response":"a","model":"m","inclusion_probability":"0.5"}\n'
+    assert read(tmp_path / "i.jsonl", dstc10)[0].inclusion_probability == 0.5
+
+
+@pytest.mark.parametrize("value", ["0", "1.01", "-0.5", "true", '"often"', "1e400"])
+def test_an_inclusion_probability_is_above_0_and_up_to_1(tmp_path: Path, value: str) -> None:
+    line = f'{{"id": "a", "response": "r", "inclusion_probability": {value}}}\n'
+    with pytest.raises(DataError, match=r"inclusion_probability|too large|number"):
+        read(tmp_path / "i.jsonl", line)
+    with pytest.raises(
+        DataError, match=r"i\.jsonl:1: inclusion_probability: expected a probability above 0"
+    ):
+        read(tmp_path / "i.jsonl", line.replace(value, "0"))
+
+
+def test_rows_of_one_item_have_one_inclusion_probability(tmp_path: Path) -> None:
+    rows = "id,response,annotator,rating,inclusion_probability\na,r,ann,3,0.5\na,r,bob,4,"
+    (item,) = read(tmp_path / "i.csv", f"{rows}0.5\n")
+    assert (item.ratings, item.inclusion_probability) == ({"ann": 3, "bob": 4}, 0.5)
+    with pytest.raises(DataError, match="another inclusion_probability"):
+        read(tmp_path / "i.csv", f"{rows}0.6\n")

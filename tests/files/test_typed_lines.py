@@ -34,6 +34,7 @@ FIELDS: dict[str, Any] = {
     "ratings": st.one_of(RATINGS, ODD),
     "context_id": st.one_of(TEXT, st.integers(), ODD),
     "dialogue_id": st.one_of(TEXT, st.integers()),
+    "inclusion_probability": st.one_of(NUMBER, ODD),
     "refs": st.lists(TEXT, max_size=1),
     "Bot": TEXT,
     "rater": TEXT,

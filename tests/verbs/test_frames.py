@@ -40,6 +40,8 @@ def test_result_frames_are_of_the_library_of_the_input(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_items_are_the_same_after_a_round_trip(kind: str) -> None:
     assert rejoinder.load(rejoinder.load(ITEMS).frame(to=kind)) == ITEMS
+    drawn = [Item("1", "x", inclusion_probability=0.25), Item("2", "y")]
+    assert rejoinder.load(rejoinder.load(drawn).frame(to=kind)) == drawn
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -48,6 +48,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         *("rater", "annotator_id", "rater_id", "worker", "worker_id", "labeler", "labeller"),
         *("annotator_name", "rater_name"),
     ),
+    "inclusion_probability": ("sampling_probability", "selection_probability"),
 }
 """Names that are read as a field, apart from the field's own name. Case does not matter, nor do
 blanks, hyphens and underscores. ``annotator`` marks a table with a row for each rating."""
@@ -485,6 +486,11 @@ def _rating(name: str, cell: Any) -> Any:
         raise msgspec.ValidationError(f"{error} - at `${name}`") from None
 
 
+def _single_number(cells: dict[str, Any]) -> Any:
+    ((name, cell),) = cells.items()
+    return _rating(name, cell)
+
+
 def _annotations(cells: dict[str, Any]) -> Any:
     return _parsed(_text(cells))
 
@@ -556,6 +562,7 @@ _CONVERT: dict[str, Callable[[dict[str, Any]], Any]] = {
     "context_id": _text,
     "ratings": _ratings,
     "annotator": _annotator,
+    "inclusion_probability": _single_number,
     "dialogue_id": _text,
     "model": _text,
     "reference": _references,

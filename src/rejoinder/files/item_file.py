@@ -309,7 +309,7 @@ def item_records(
         if not isinstance(key, (str, int, bytes)):
             raise wrong(line, "id: expected text or a whole number")
         first, kept = gathered.setdefault(key, (line, {**record, "ratings": {}}))
-        for name in ("response", "context", "system", "context_id"):
+        for name in ("response", "context", "system", "context_id", "inclusion_probability"):
             if record.get(name) != kept.get(name):
                 raise wrong(
                     line,

@@ -41,6 +41,7 @@ class Items(TableResult, list[Item]):
             "dialogue_id": [item.dialogue_id for item in self],
             "turn": [item.turn for item in self],
             "dialogue_ratings": _rating_column([item.dialogue_ratings for item in self]),
+            "inclusion_probability": [item.inclusion_probability for item in self],
         }
         # a column without any value has no type
         return {name: each for name, each in columns.items() if any(v is not None for v in each)}

@@ -101,3 +101,11 @@ def test_contexts_without_references_are_not_shown(tmp_path: Path) -> None:
 def test_export_of_no_answers(tmp_path: Path) -> None:
     kind = make_kind(tmp_path, RATE, ITEMS)
     assert kind.export(kind.study.items, []).records == ITEMS
+
+
+def test_inclusion_probabilities_are_kept(tmp_path: Path) -> None:
+    drawn = [{**ITEMS[0], "inclusion_probability": 0.25}, *ITEMS[1:]]
+    kind = make_kind(tmp_path, RATE, drawn)
+    answers = rate_all(kind, {"ann": one(**{"Hello.": 5, "Go.": 1})})
+    records = kind.export(kind.study.items, answers).records
+    assert [each.get("inclusion_probability") for each in records] == [0.25, None, None]

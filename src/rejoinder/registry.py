@@ -193,3 +193,9 @@ SYSTEMS: Registry[Any] = Registry(
         "command": f"{_SYSTEMS}.command:Command",
     },
 )
+
+PAIR_JUDGES: Registry[Any] = Registry(
+    kind="judge of pairs",
+    group="rejoinder.pair_judges",
+    builtin={"judge-pairs": "rejoinder.judges.pair_judge:PairJudge"},
+)

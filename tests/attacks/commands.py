@@ -72,6 +72,9 @@ COMMANDS: tuple[str, ...] = (
     "pairs plan @items @answers -n 2 -o >plan.jsonl",
     "pairs fit @items @answers -o >rated.jsonl",
     "pairs fit @items @answers --into @items -o >rated.jsonl",
+    "pairs judge @items @answers -m judge-pairs(url=http://127.0.0.1:9/v1,model=m,rubric=@better)"
+    " -n 2 -o >answers.jsonl",
+    "pairs judge @items -m judge-pairs(url=http://127.0.0.1:9/v1,model=m) --questions @answers",
     "pairs curve @items @answers --draws 2 --svg >curve.svg",
     "pairs simulate --contexts 1 --references 3 --tests 1 -o >>simulated",
     "run @recipe --work >>work",
@@ -161,6 +164,7 @@ def inputs() -> dict[str, Path]:
         "vectors.txt": "do 1 0\nyou 0 1\nlike 1 1\ni 0.5 0\n",
         "preset.toml": "",
         "rubric.md": "---\nscale: 1-5\n---\n# Question\n{context} {reply} {scale}\n",
+        "better.md": "---\nkind: comparing\n---\n# Question\n{reply_1} {reply_2}\n",
         "plugin.py": "",
         "curve.json": '{"results": [], "curves": []}',
         "recipe.toml": '[[steps]]\nname = "a"\nrun = ["ls"]\nstdout = "${work}/a.txt"\n',

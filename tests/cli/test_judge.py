@@ -20,37 +20,72 @@ def asking(server: Server, more: str = SETTINGS) -> str:
     return f"judge(url={server.url},model=m,{more})"
 
 
+def killed(arguments: list[str], server: Server, answers: int, folder: Path) -> int:
+    """Kill a command, without mercy, after so many answers; return how many there are then."""
+    code = "from rejoinder.cli.main import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env={**os.environ, "REJOINDER_CACHE": str(folder / "cache")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    server.delay = 0.1
+    deadline = time.monotonic() + 120
+    while sum(server.answered.values()) < answers and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    server.delay = 0
+    return sum(server.answered.values())
+
+
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, run: Run) -> None:
     lines = [
         json.dumps({"id": str(n), "context": [f"Turn {n}"], "response": "x"}) for n in range(30)
     ]
     (tmp_path / "items.jsonl").write_text("\n".join(lines))
-    env = {"REJOINDER_CACHE": str(tmp_path / "cache")}
     with planted_server(say=lambda body: "4") as server:
-        server.delay = 0.1
         arguments = ["score", "items.jsonl", "-m", asking(server, SETTINGS + ",concurrency=2")]
-        code = "from rejoinder.cli.main import main; main()"
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, *arguments, "-o", "out.jsonl"],
-            cwd=tmp_path,
-            env={**os.environ, **env},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        deadline = time.monotonic() + 120
-        while sum(server.answered.values()) < 8 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+        arguments += ["-o", "out.jsonl"]
+        before = killed(arguments, server, 8, tmp_path)
         assert not (tmp_path / "out.jsonl").exists()
-        before = sum(server.answered.values())
         assert 8 <= before < 30
-        server.delay = 0
-        done = run(*arguments, "-o", "out.jsonl", env=env)
+        done = run(*arguments, env={"REJOINDER_CACHE": str(tmp_path / "cache")})
         assert done.returncode == 0, done.stderr
         # those that were under way when it was killed may not have been stored
         assert sum(server.answered.values()) <= 30 + 2
         assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 30
+
+
+def test_killed_comparisons_go_on_where_they_were(tmp_path: Path, run: Run) -> None:
+    lines = [
+        json.dumps({"id": str(n), "context": ["Hi"], "response": f"reply {n}"}) for n in range(9)
+    ]
+    (tmp_path / "items.jsonl").write_text("\n".join(lines))
+    with planted_server(say=lambda body: "1") as server:
+        judge = f"judge-pairs(url={server.url},model=m,{SETTINGS},concurrency=2)"
+        arguments = ["pairs", "judge", "items.jsonl", "-m", judge, "--budget", "40"]
+        arguments += ["--rounds", "5", "-o", "out.jsonl"]
+        before = killed(arguments, server, 15, tmp_path)
+        assert not (tmp_path / "out.jsonl").exists()
+        assert 15 <= before < 40
+        env = {"REJOINDER_CACHE": str(tmp_path / "cache")}
+        done = run(*arguments, env=env)
+        assert done.returncode == 0, done.stderr
+        assert len(server.answered) == 40 and sum(server.answered.values()) <= 40 + 2
+        said = done.stderr.decode()
+        assert "20 pairs in both orders: 40 requests, in 5 rounds" in said
+        assert "20 pairs, 20 answers, of which 20 are ties" in said
+        assert "warning: judge-pairs: the model preferred the reply that stood first in all" in said
+        first = (tmp_path / "out.jsonl").read_bytes()
+        asked = sum(server.asked.values())
+        done = run(*arguments, env=env)
+        assert b"0 requests sent, 40 answers from the cache" in done.stderr
+        assert (tmp_path / "out.jsonl").read_bytes() == first
+        assert sum(server.asked.values()) == asked
+    done = run("pairs", "fit", "items.jsonl", "out.jsonl", "-o", "rated.jsonl")
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_cost_is_said_before_the_first_request_and_the_budget_holds(

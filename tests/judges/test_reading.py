@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.judges.reading import ONLY, Reading, Unreadable, read, read_choice
+from rejoinder.judges.reading import ONLY, Reading, Unreadable, read
 from rejoinder.judges.scale import Scale
 from rejoinder.llm.chat import Answer
 
@@ -143,17 +143,3 @@ def test_no_answer_breaks_the_parser(text: str, tops: list[tuple[str, float]]) -
         if isinstance(found, Reading):
             assert all(1 <= value <= 5 for value in found.values.values())
             assert found.mass is None or 0 < found.mass <= 1
-
-
-@pytest.mark.parametrize(
-    ("text", "choice"),
-    [("1", "1"), ("2.", "2"), ("**2**", "2"), ("Reply 1", "1"), ("tie", "tie"), ("Tie.", "tie"),
-     ("引き分け", "tie"), ("平局", "tie"), ("回复 2", "2"), ("返答1", "1")],
-)  # fmt: skip
-def test_choices(text: str, choice: str) -> None:
-    assert read_choice(Answer(text)) == choice
-
-
-@pytest.mark.parametrize("text", ["", "12", "1 or 2", "both", "A", "3"])
-def test_no_choices(text: str) -> None:
-    assert isinstance(read_choice(Answer(text)), Unreadable)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from annotate.rating_studies import join as join_study
 from evaluators import write_pairs
 from fitted import CHANGES, chatter, small_evaluator
 from fitting.toy import write
+from planted_server import planted_server
 from rejoinder.cli.main import app, run
 from rejoinder.verbs import annotate
 from rejoinder.wording import for_command_line
@@ -46,8 +47,8 @@ def rate_some(study: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Inputs of all verbs."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Inputs of all verbs, and the address of a language model that always answers 1."""
     made = tmp_path_factory.mktemp("core")
     example = files("rejoinder").joinpath("examples", "replies-en.jsonl")
     (made / "items.jsonl").write_bytes(example.read_bytes())
@@ -68,7 +69,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             item = {"id": n, "response": "x", "references": [{"text": "a", **judged}]}
             lines.append(json.dumps(item))
         (made / f"{name}.jsonl").write_text("\n".join(lines))
-    return made
+    with planted_server(say=lambda body: "1") as server:
+        (made / "address").write_text(server.url)
+        yield made
 
 
 def score() -> tuple[list[str], Call]:
@@ -258,6 +261,13 @@ def pairs_fit() -> tuple[list[str], Call]:
     return ["pairs", "fit", *both, "-o", "fit.jsonl"], lambda: rejoinder.pairs.fit(*both)
 
 
+def pairs_judge() -> tuple[list[str], Call]:
+    judge = f"judge-pairs(url={Path('address').read_text()},model=m,logprobs=false)"
+    return [
+        "pairs", "judge", "simulated/candidates.jsonl", "-m", judge, "-n", "3", "-o", "j.jsonl",
+    ], lambda: rejoinder.pairs.judge("simulated/candidates.jsonl", judge, count=3)  # fmt: skip
+
+
 def pairs_curve() -> tuple[list[str], Call]:
     both = "simulated/candidates.jsonl", "simulated/answers.jsonl"
     return ["pairs", "curve", *both, "--draws", "2"], lambda: rejoinder.pairs.curve(*both, draws=2)
@@ -331,7 +341,7 @@ CASES = {
         calibrate, meta_references, corpus, fit, expand, reply, index, show, show_all, sample,
         contexts,
         join, explain, ls, recipe, datasets_list, datasets_export, pairs_plan, pairs_fit,
-        pairs_curve, pairs_simulate, train_vectors, train_system, train_calibration,
+        pairs_judge, pairs_curve, pairs_simulate, train_vectors, train_system, train_calibration,
         annotate_templates, annotate_init, annotate_status, annotate_export,
     )
     for name in [case.__name__]
@@ -390,7 +400,8 @@ def test_the_report_is_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert made.to_dict() == {"path": "b.html", "bytes": len(made.html)}
 
 
-def test_every_verb_is_covered() -> None:
+def test_every_verb_is_covered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
     verbs = {command.name for command in app.registered_commands}
     for group in app.registered_groups:
         assert group.typer_instance is not None

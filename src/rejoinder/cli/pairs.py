@@ -16,6 +16,7 @@ from rejoinder.cli.options import (
     DropAnnotatorOption,
     DropUnreliableOption,
     JsonOption,
+    LanguageOption,
     MaxDistractorOption,
     MinKappaOption,
     OutputOption,
@@ -107,6 +108,84 @@ def plan(
     )
     if count is not None and result.pairs < count:
         say(f"{count - result.pairs:,} fewer than asked for: all other pairs have answers")
+
+
+@app.command("judge")
+def judge(
+    candidates: CandidatesArgument,
+    answers: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ANSWERS", help="Answers so far (JSONL)."),
+    ] = None,
+    judge: Annotated[
+        str,
+        typer.Option(
+            "--judge",
+            "-m",
+            metavar="SPEC",
+            help="Such as 'judge-pairs(url=http://localhost:8000/v1,model=qwen3)'.",
+        ),
+    ] = "judge-pairs",
+    budget: Annotated[
+        int | None, count_option("--budget", "Ask as many pairs as N requests suffice for.")
+    ] = None,
+    count: Annotated[
+        int | None, count_option("--pairs", "Number of pairs to ask about.", short="-n")
+    ] = None,
+    share: Annotated[
+        float | None,
+        typer.Option("--share", metavar="S", help="Up to this share of each context's pairs."),
+    ] = None,
+    questions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--questions",
+            metavar="FILE",
+            help="Ask these pairs: a plan, or answers of people; repeatable.",
+        ),
+    ] = None,
+    rounds: Annotated[
+        int, count_option("--rounds", "Plan again so many times, from the answers.", max=10_000)
+    ] = 10,
+    output: OutputOption = None,
+    columns: ColumnsOption = None,
+    language: LanguageOption = None,
+    strict: StrictAnswersOption = False,
+    seed: Annotated[int, seed_option("Random seed; breaks ties.")] = SEED,
+    json: JsonOption = False,
+) -> None:
+    """Ask a language model which of two replies is better, in both orders.
+
+    If the orders disagree, the pair is a tie. The answers are what 'fit' takes. Without --budget,
+    --pairs, --share or --questions, all pairs are asked about. Answers are cached: a killed run
+    goes on where it was, and a second run asks nothing.
+    """
+    from rejoinder.verbs import pairs
+
+    result = pairs.judge(
+        candidates,
+        judge,
+        answers or (),
+        budget=budget,
+        count=count,
+        share=share,
+        questions=questions or (),
+        rounds=rounds,
+        output="-" if output is None else output,
+        columns=parse_columns(columns),
+        language=language,
+        strict=strict,
+        seed=seed,
+        problems=stdout_problems(json, output, "answers"),
+        monitor=TerminalMonitor(),
+    )
+    if json:
+        print_json(result)
+        return
+    from rejoinder.reporting.pairs_tables import judged_lines
+
+    for line in judged_lines(result.judged, result.sent):
+        say(line)
 
 
 @app.command("fit")

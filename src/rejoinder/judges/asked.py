@@ -7,14 +7,16 @@ is known from the cache the next time, so that a second run asks nothing.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
-from rejoinder.judges.asking import TOP, Asking, Telling
+from rejoinder.judges.asking import TOP, JudgeSettings
 from rejoinder.judges.reading import Unreadable
+from rejoinder.llm.asking import Telling
 from rejoinder.llm.chat import Answer, Chat, Failure, Message, Result
 from rejoinder.progress import part_of
 
@@ -36,6 +38,24 @@ class Cost:
         self.requests += 1
         self.tokens += answer.tokens or 0
         self.seconds += answer.seconds
+
+    @classmethod
+    def total(cls, costs: Iterable[Cost]) -> Cost:
+        """Return what several costs are together."""
+        each = list(costs)
+        return cls(
+            sum(cost.requests for cost in each),
+            sum(cost.tokens for cost in each),
+            math.fsum(cost.seconds for cost in each),
+        )
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the cost as it is written beside scores and answers."""
+        return {
+            "requests": self.requests,
+            "tokens": self.tokens,
+            "seconds": round(self.seconds, 3),
+        }
 
 
 @dataclass(frozen=True)
@@ -93,7 +113,9 @@ class Query:
 class Questioner:
     """Asks queries of one judge; remembers which form its server takes, and what it said."""
 
-    def __init__(self, asking: Asking, *, length: int, schema: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self, asking: JudgeSettings, *, length: int, schema: Mapping[str, Any] | None
+    ) -> None:
         self._asking, self._length = asking, length
         self._forms = _forms(asking, schema)
         self._form: int | None = None
@@ -112,7 +134,7 @@ class Questioner:
             return []
         self._choose_form(queries[0], [], probe=False)
         chats = [self._chat(query) for query in queries]
-        if (cost := self._asking.describe_cost(chats)) is not None:
+        if (cost := self._asking.describe_cost(chats, self._asking.name)) is not None:
             telling.message(cost)
         if self._choose_form(queries[0], chats, probe=True):
             chats = [self._chat(query) for query in queries]
@@ -174,7 +196,7 @@ class Questioner:
         return False
 
 
-def _forms(asking: Asking, schema: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+def _forms(asking: JudgeSettings, schema: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """Return the ways in which a model may be asked, the best first; one in a folder writes by no
     schema."""
     probabilities: dict[str, Any] = _PROBABILITIES if asking.logprobs else {}

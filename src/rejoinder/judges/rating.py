@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from rejoinder.items import Item
-from rejoinder.judges.asked import Cost, Outcome, Query, Questioner
-from rejoinder.judges.asking import Asking, Telling
+from rejoinder.judges.asked import Cost, Outcome, Query, Questioner, Server
+from rejoinder.judges.asking import JudgeSettings
 from rejoinder.judges.reading import ONLY, Reading, read
 from rejoinder.judges.rubric import AGAIN, QUESTION, SYSTEM, WITH_REFERENCES, Rubric
 from rejoinder.judges.texts import context_text, delimited, references_text
+from rejoinder.llm.asking import Telling
 from rejoinder.llm.budget import estimate_text
 from rejoinder.llm.chat import Message
 
@@ -46,14 +47,15 @@ class Verdict:
 class Rater:
     """One judge with one rubric."""
 
-    def __init__(self, asking: Asking, rubric: Rubric) -> None:
+    def __init__(self, asking: JudgeSettings, rubric: Rubric) -> None:
         self._asking, self.rubric = asking, rubric
         length = LENGTH_PER_NUMBER * max(1, len(rubric.dimensions))
         self._questioner = Questioner(asking, length=length, schema=_schema(rubric))
         self.cut = self.lost = self.without_probabilities = self.read = 0
 
     @property
-    def server(self) -> Any:
+    def server(self) -> Server:
+        """What the answers say about the model."""
         return self._questioner.server
 
     def rate(self, items: Sequence[Item], telling: Telling) -> list[Verdict]:
@@ -87,11 +89,7 @@ class Rater:
         return messages
 
     def _verdict(self, outcomes: Sequence[Outcome[Reading]]) -> Verdict:
-        cost = Cost(
-            sum(each.cost.requests for each in outcomes),
-            sum(each.cost.tokens for each in outcomes),
-            math.fsum(each.cost.seconds for each in outcomes),
-        )
+        cost = Cost.total(each.cost for each in outcomes)
         readings = [each.read for each in outcomes if each.read is not None]
         if not readings:
             first = outcomes[0]
@@ -99,35 +97,23 @@ class Rater:
         self.lost += len(outcomes) - len(readings)
         self.read += len(readings)
         names = self.rubric.dimensions or (ONLY,)
-        values = {name: _mean([each.values[name] for each in readings]) for name in names}
-        overall = [_mean(list(each.values.values())) for each in readings]
+        values = {name: mean_of([each.values[name] for each in readings]) for name in names}
+        overall = [mean_of(list(each.values.values())) for each in readings]
         masses = [each.mass for each in readings if each.mass is not None]
         self.without_probabilities += len(readings) - len(masses)
         return Verdict(
             values,
-            _mean(list(values.values())),
+            mean_of(list(values.values())),
             _deviation(overall),
             len(readings),
-            _mean(masses) if masses else None,
+            mean_of(masses) if masses else None,
             cost,
         )
 
     def notes(self) -> list[str]:
         """Return what readers of the scores should know."""
-        notes = []
-        server, scale = self.server, self.rubric.scale
-        if self.cut:
-            notes.append(
-                f"{self.cut:,} contexts are longer than window={self._asking.window}: their"
-                " beginning was left out"
-            )
-        if server.asked_again:
-            notes.append(
-                f"{server.asked_again:,} answers could not be read and were asked for again;"
-                f" {server.read_then:,} could be read then"
-            )
-        if self.lost:
-            notes.append(f"{self.lost:,} of several answers to a question are missing")
+        scale = self.rubric.scale
+        notes = notes_of(self.server, self._asking.window, cut=self.cut, lost=self.lost)
         if self.without_probabilities and self._asking.n == 1 and self._asking.logprobs:
             why = "the server gave no probabilities for"
             if not scale.is_told_by_one_token:
@@ -139,8 +125,25 @@ class Rater:
         return notes
 
 
+def notes_of(server: Server, window: int, *, cut: int, lost: int) -> list[str]:
+    """Return what readers of the answers of any judge should know."""
+    notes = []
+    if cut:
+        notes.append(
+            f"{cut:,} contexts are longer than window={window}: their beginning was left out"
+        )
+    if server.asked_again:
+        notes.append(
+            f"{server.asked_again:,} answers could not be read and were asked for again;"
+            f" {server.read_then:,} could be read then"
+        )
+    if lost:
+        notes.append(f"{lost:,} of several answers to a question are missing")
+    return notes
+
+
 def question(
-    asking: Asking,
+    asking: JudgeSettings,
     rubric: Rubric,
     section: str,
     context: Sequence[str],
@@ -178,12 +181,12 @@ def _schema(rubric: Rubric) -> dict[str, Any]:
     }
 
 
-def _mean(values: Sequence[float]) -> float:
+def mean_of(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
 def _deviation(values: Sequence[float]) -> float:
     if len(values) < 2:
         return 0.0
-    mean = _mean(values)
+    mean = mean_of(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))

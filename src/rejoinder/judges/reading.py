@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -42,12 +42,7 @@ _NUMBER = re.compile(
     r"(?P<number>\d{1,4})(?:\.0+)?\s*(?:/\s*(?P<of>\d{1,4})|点|分|points?)?[\s*_`\"')」』】.。!！]*",
     re.IGNORECASE,
 )
-_FENCE = re.compile(r"\s*```(?:json)?[ \t]*\n(?P<inside>.*?)\n?\s*```\s*", re.DOTALL)
-_CHOICE = re.compile(
-    r"[\s*_`\"'(「『【]*(?:(?:answer|reply|response|回答|返答|応答|回复)\s*[:：]?[\s*_`\"']*)?"
-    r"(?P<choice>1|2|tie|引き分け|平局)[\s*_`\"')」』】.。!！]*",
-    re.IGNORECASE,
-)
+FENCE = re.compile(r"\s*```(?:json)?[ \t]*\n(?P<inside>.*?)\n?\s*```\s*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -79,39 +74,37 @@ class _Top(msgspec.Struct):
     logprob: float | None = None
 
 
-class _Token(msgspec.Struct):
+class Token(msgspec.Struct):
     token: str
     logprob: float | None = None
     top_logprobs: list[_Top] = []
 
+    @property
+    def probabilities(self) -> dict[str, float]:
+        """The probabilities that the model gave to tokens at this place, by their texts."""
+        return {
+            top.token: math.exp(min(0.0, top.logprob))
+            for top in (_Top(self.token, self.logprob), *self.top_logprobs)
+            if top.logprob is not None and top.logprob == top.logprob
+        }
+
 
 class _Logprobs(msgspec.Struct):
-    content: list[_Token] | None = None
+    content: list[Token] | None = None
 
 
 def read(answer: Answer, scale: Scale, dimensions: Sequence[str]) -> Reading | Unreadable:
     """Return what an answer to a rubric says, or why it cannot be read."""
-    text, start, problem = _plain(answer)
+    text, start, problem = plain_answer(answer)
     if problem is not None:
         return problem
-    tokens = _tokens(answer)
+    tokens = tokens_of(answer)
     if dimensions or text.lstrip().startswith(("{", "```")):
         return _object(text, start, tokens, scale, dimensions or (ONLY,))
     return _number(text, start, tokens, scale)
 
 
-def read_choice(answer: Answer) -> str | Unreadable:
-    """Return which of two replies an answer calls better: '1', '2' or 'tie'."""
-    text, _, problem = _plain(answer)
-    if problem is not None:
-        return problem
-    match = _CHOICE.fullmatch(plain_digits(text))
-    if match is None:
-        return Unreadable(UNREADABLE, text)
-    return match["choice"] if match["choice"] in "12" else "tie"
-
-
-def _plain(answer: Answer) -> tuple[str, int, Unreadable | None]:
+def plain_answer(answer: Answer) -> tuple[str, int, Unreadable | None]:
     """Return the text after the model's thoughts, where it begins, and why there is none."""
     if answer.refusal is not None:
         return "", 0, Unreadable(REFUSED, answer.refusal)
@@ -129,12 +122,12 @@ def _plain(answer: Answer) -> tuple[str, int, Unreadable | None]:
     return text, start, None
 
 
-def _number(text: str, start: int, tokens: Sequence[_Token], scale: Scale) -> Reading | Unreadable:
+def _number(text: str, start: int, tokens: Sequence[Token], scale: Scale) -> Reading | Unreadable:
     match = _NUMBER.fullmatch(plain_digits(text))
     if match is not None and (match["of"] is None or int(match["of"]) == scale.high):
         value = scale.labels.get(match["number"].lstrip("0") or "0")
         if value is not None:
-            weighted = _expectation(_at(tokens, start + match.start("number")), scale)
+            weighted = _expectation(token_at(tokens, start + match.start("number")), scale)
             if weighted is not None:
                 return Reading({ONLY: weighted[0]}, weighted[1])
             return Reading({ONLY: float(value)})
@@ -146,9 +139,9 @@ def _number(text: str, start: int, tokens: Sequence[_Token], scale: Scale) -> Re
 
 
 def _object(
-    text: str, start: int, tokens: Sequence[_Token], scale: Scale, dimensions: Sequence[str]
+    text: str, start: int, tokens: Sequence[Token], scale: Scale, dimensions: Sequence[str]
 ) -> Reading | Unreadable:
-    fence = _FENCE.fullmatch(text)
+    fence = FENCE.fullmatch(text)
     inside, begin = (text, start) if fence is None else (fence["inside"], start + fence.start(1))
     try:
         record = json.loads(inside)
@@ -165,7 +158,7 @@ def _object(
             return Unreadable(f"'{name}' is not on the scale {scale}", text)
         values[name] = float(value)
         place = re.search(rf'"{re.escape(name)}"\s*:\s*"?', inside)
-        token = None if place is None else _at(tokens, begin + place.end())
+        token = None if place is None else token_at(tokens, begin + place.end())
         if (weighted := _expectation(token, scale)) is not None:
             values[name] = weighted[0]
             masses.append(weighted[1])
@@ -181,18 +174,13 @@ def _whole(value: object) -> int | None:
     return int(value) if math.isfinite(value) and value == int(value) else None
 
 
-def _expectation(token: _Token | None, scale: Scale) -> tuple[float, float] | None:
+def _expectation(token: Token | None, scale: Scale) -> tuple[float, float] | None:
     """Return the mean over the scale by the probabilities at a token, and their sum; None without
     probabilities of numbers of the scale."""
     if token is None or not token.top_logprobs or not scale.is_told_by_one_token:
         return None
     probability = dict.fromkeys(scale.labels.values(), 0.0)
-    seen: Mapping[str, float] = {
-        top.token: math.exp(min(0.0, top.logprob))
-        for top in (_Top(token.token, token.logprob), *token.top_logprobs)
-        if top.logprob is not None and top.logprob == top.logprob
-    }
-    for text, p in seen.items():
+    for text, p in token.probabilities.items():
         # " 4" and "4" are different tokens with the same meaning
         if (value := scale.value(text)) is not None:
             probability[value] += p
@@ -202,7 +190,7 @@ def _expectation(token: _Token | None, scale: Scale) -> tuple[float, float] | No
     return math.fsum(value * p for value, p in probability.items()) / mass, min(mass, 1.0)
 
 
-def _tokens(answer: Answer) -> list[_Token]:
+def tokens_of(answer: Answer) -> list[Token]:
     """Return the tokens of an answer with their probabilities; none if the server gave none, or
     in another form."""
     if answer.logprobs is None:
@@ -213,7 +201,7 @@ def _tokens(answer: Answer) -> list[_Token]:
         return []
 
 
-def _at(tokens: Sequence[_Token], place: int) -> _Token | None:
+def token_at(tokens: Sequence[Token], place: int) -> Token | None:
     """Return the token in which a character of the text stands, if it is its first one that is no
     blank or mark; None if the tokens do not spell the text."""
     begin = 0

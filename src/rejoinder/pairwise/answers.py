@@ -147,6 +147,12 @@ def by_context(candidates: Sequence[Item]) -> dict[str, Ints]:
     return {name: np.array(members, np.int64) for name, members in groups.items()}
 
 
+def question_from(record: dict[str, Any]) -> Answer:
+    """Return a decoded JSON object as a question: a line of a plan, or an answer whose winner does
+    not count."""
+    return answer_from(record | {"winner": "tie"})
+
+
 def answer_from(record: dict[str, Any]) -> Answer:
     """Return a decoded JSON object as an answer; ids may be integers, as in items."""
     for key in ("a", "b", "context_id", "annotator"):
@@ -167,16 +173,33 @@ def read_answers(
     on_progress: Callable[[int], None] | None = None,
 ) -> Comparisons:
     """Read the answers about ``candidates``; ``strict`` refuses contradicting answers."""
-    return collect_answers(candidates, _lines(sources, on_progress), strict=strict)
+    return collect_answers(candidates, answer_lines(sources, on_progress), strict=strict)
 
 
-def _lines(
-    sources: Iterable[JsonLines], on_progress: Callable[[int], None] | None
+def answer_lines(
+    sources: Iterable[JsonLines], on_progress: Callable[[int], None] | None = None
+) -> Iterator[tuple[str, int, Answer]]:
+    """Yield the answers of files, each with its file and line."""
+    yield from _decoded(sources, answer_from, on_progress)
+
+
+def read_questions(
+    candidates: Sequence[Item], sources: Iterable[JsonLines]
+) -> list[tuple[int, int]]:
+    """Return the pairs of candidates that files ask about, each once, in their order."""
+    asked = collect_answers(candidates, _decoded(sources, question_from, None))
+    return list(dict.fromkeys(zip(asked.first.tolist(), asked.second.tolist(), strict=True)))
+
+
+def _decoded(
+    sources: Iterable[JsonLines],
+    convert: Callable[[dict[str, Any]], Answer],
+    on_progress: Callable[[int], None] | None,
 ) -> Iterator[tuple[str, int, Answer]]:
     done = 0
     for lines in sources:
         empty = True
-        for number, answer in lines.decode(answer_from):
+        for number, answer in lines.decode(convert):
             empty = False
             yield lines.name, number, answer
             done += 1

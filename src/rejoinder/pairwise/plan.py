@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -161,20 +161,24 @@ def plan_questions(
     share: float | None = None,
     seed: int = 12345,
     again: bool = False,
+    left_out: Collection[tuple[int, int]] = (),
     on_progress: Progress | None = None,
 ) -> list[Question]:
     """Return the questions to ask next.
 
     Either the ``count`` most informative ones over all contexts, or as many as bring the judged
-    pairs of each context, answered ones included, to this ``share``.
+    pairs of each context, answered ones included, to this ``share``. Pairs of candidates that are
+    ``left_out`` are not asked about, such as those that got no answer.
     """
     if (count is None) == (share is None):
         raise ValueError("give either count or share")
     contests = list(comparisons.contests())
     rngs = np.random.default_rng(seed).spawn(len(contests))
     plans = [
-        _ContestPlan(contest, next_pairs(contest.wins, rng, again=again), rng)
-        for contest, rng in zip(contests, rngs, strict=True)
+        _ContestPlan(contest, next_pairs(contest.wins, rng, again=again, pending=pending), rng)
+        for contest, rng, pending in zip(
+            contests, rngs, _by_contest(contests, left_out), strict=True
+        )
     ]
     if count is not None:
         return _best(plans, count, on_progress)
@@ -187,6 +191,16 @@ def plan_questions(
         if on_progress is not None:
             on_progress(number + 1, len(plans))
     return chosen
+
+
+def _by_contest(
+    contests: Sequence[Contest], pairs: Collection[tuple[int, int]]
+) -> Iterator[list[tuple[int, int]]]:
+    """Yield for each contest those of the pairs of candidates that are its own, by their places
+    in it."""
+    for contest in contests:
+        place = {number: n for n, number in enumerate(contest.members.tolist())} if pairs else {}
+        yield [(place[i], place[j]) for i, j in pairs if i in place and j in place]
 
 
 def unjudged_pairs(contest: Contest, share: float) -> int:

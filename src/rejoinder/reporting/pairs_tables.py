@@ -10,6 +10,7 @@ from rich.table import Table
 from rejoinder.items import Item
 from rejoinder.pairwise.agreement_curve import AgreementPoint
 from rejoinder.pairwise.candidate_scores import CandidateScores
+from rejoinder.pairwise.judged import Judged
 from rejoinder.reporting.plots.line_chart import Line, LineChart
 from rejoinder.reporting.tables import number, plain_table
 
@@ -43,6 +44,28 @@ def systems_table(candidates: Sequence[Item], scores: CandidateScores) -> Table:
             f"{scores.votes[own].mean():.1f}",
         )
     return table
+
+
+def judged_lines(judged: Judged, sent: int) -> list[str]:
+    """Return what a judge of pairs answered, in words."""
+    pairs, requests = len(judged.pairs), sum(each.cost.requests for each in judged.comparisons)
+    lines = [
+        f"{pairs:,} pairs, {judged.answers:,} answers, of which {judged.ties:,} are ties;"
+        f" {sent:,} requests sent, {max(requests - sent, 0):,} answers from the cache"
+    ]
+    if judged.disagreements:
+        lines.append(
+            f"the orders disagree in {judged.disagreements:,} pairs, which are ties: in"
+            f" {judged.first:,} the reply that stood first was preferred both times, in"
+            f" {judged.second:,} the second"
+        )
+    if judged.same:
+        lines.append(f"{judged.same:,} pairs have the same reply twice: ties, not asked about")
+    for kind, count in judged.unanswered.items():
+        example = next(each.reason for each in judged.comparisons if each.kind == kind)
+        such = "" if example == kind else f"; one is {example.removeprefix(kind).lstrip(': ')}"
+        lines.append(f"{count:,} without an answer: {kind}{such}")
+    return lines
 
 
 def curve_table(curve: Sequence[AgreementPoint]) -> Table:

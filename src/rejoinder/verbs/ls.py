@@ -6,7 +6,15 @@ from dataclasses import MISSING, dataclass
 from typing import Any
 
 from rejoinder.errors import RejoinderError
-from rejoinder.registry import METRICS, READERS, RETRIEVERS, SYSTEMS, TOKENIZERS, Registry
+from rejoinder.registry import (
+    METRICS,
+    PAIR_JUDGES,
+    READERS,
+    RETRIEVERS,
+    SYSTEMS,
+    TOKENIZERS,
+    Registry,
+)
 from rejoinder.spec import parameters, print_value
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.results import FrameColumns, TableResult
@@ -17,6 +25,7 @@ REGISTRIES = {
     "formats": READERS,
     "retrievers": RETRIEVERS,
     "systems": SYSTEMS,
+    "pair_judges": PAIR_JUDGES,
 }
 
 
@@ -39,7 +48,7 @@ class LsResult(TableResult):
 
 
 def ls(*, monitor: Monitor = SILENT) -> LsResult:
-    """List metrics, tokenizers, log formats, retrievers and dialogue systems."""
+    """List metrics, tokenizers, log formats, retrievers, dialogue systems and judges of pairs."""
     return LsResult({name: _entries(r, monitor) for name, r in REGISTRIES.items()})
 
 

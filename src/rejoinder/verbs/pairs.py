@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rejoinder.errors import DataError, UsageError
 from rejoinder.files.item_file import ItemFile, read_items
-from rejoinder.files.jsonl import JsonLines, write_jsonl_file
+from rejoinder.files.jsonl import write_jsonl_file
 from rejoinder.files.paths import check_output, reason
 from rejoinder.items import Item, item_from
 from rejoinder.meta_evaluation.annotators import (
@@ -21,7 +21,7 @@ from rejoinder.meta_evaluation.annotators import (
 )
 from rejoinder.pairwise.agreement_curve import AgreementPoint, agreement_curve
 from rejoinder.pairwise.annotators import comparison_agreement, unreliable_annotators
-from rejoinder.pairwise.answers import Comparisons, read_answers
+from rejoinder.pairwise.answers import Comparisons
 from rejoinder.pairwise.candidate_scores import METHODS, CandidateScores, score_candidates
 from rejoinder.pairwise.output_records import (
     AttachmentReport,
@@ -36,6 +36,8 @@ from rejoinder.verbs.arguments import MAX_DISTRACTOR, MIN_KAPPA, SEED, as_names,
 from rejoinder.verbs.items import Items
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.notes import keep_notes
+from rejoinder.verbs.pairs_inputs import read_candidates, read_comparisons, stdin_twice
+from rejoinder.verbs.pairs_judge import judge as judge
 from rejoinder.verbs.results import (
     FrameColumns,
     Result,
@@ -182,7 +184,7 @@ def plan(
     ``columns`` says which columns of the candidates hold which field.
     """
     paths, names = as_paths(answers), as_names(annotators)
-    problems = [*problems, *_stdin_twice([candidates, *paths])]
+    problems = [*problems, *stdin_twice([candidates, *paths])]
     if (count is None) == (share is None):
         problems.append(f"how many pairs? Give either {option('count')} or {option('share')}")
     if again and share is not None:
@@ -199,8 +201,8 @@ def plan(
     if problems:
         raise UsageError(*problems)
     check_output(output, [candidates, *paths])
-    items = _read_candidates(candidates, columns, monitor)
-    comparisons = _read_comparisons(items, paths, strict=strict, monitor=monitor)
+    items = read_candidates(candidates, columns, monitor)
+    comparisons = read_comparisons(items, paths, strict=strict, monitor=monitor)
     with monitor.pieces("planning") as advance:
         chosen = plan_questions(
             comparisons, count=count, share=share, seed=seed, again=again, on_progress=advance
@@ -248,7 +250,7 @@ def fit(
     paths, names = as_paths(answers), as_names(drop_annotators)
     problems = [
         *problems,
-        *_stdin_twice([candidates, *paths, *([] if into is None else [into])]),
+        *stdin_twice([candidates, *paths, *([] if into is None else [into])]),
         *limit_problems(min_kappa, max_distractor),
     ]
     method = _method(by, problems)
@@ -260,9 +262,9 @@ def fit(
     if problems:
         raise UsageError(*problems)
     check_output(output, [candidates, *paths, into])
-    items = _read_candidates(candidates, columns, monitor)
+    items = read_candidates(candidates, columns, monitor)
     check_distractor(distractor, (item.system for item in items))
-    everybody = _read_comparisons(items, paths, strict=strict, monitor=monitor)
+    everybody = read_comparisons(items, paths, strict=strict, monitor=monitor)
     check_annotators(names, everybody.annotators)
     before = comparison_agreement(everybody, distractor)
     kept = everybody.without(names)
@@ -323,10 +325,10 @@ def curve(
     with those from all answers of another annotator.
     """
     paths = as_paths(answers)
-    if problems := [*problems, *_stdin_twice([candidates, *paths])]:
+    if problems := [*problems, *stdin_twice([candidates, *paths])]:
         raise UsageError(*problems)
-    items = _read_candidates(candidates, columns, monitor)
-    comparisons = _read_comparisons(items, paths, strict=strict, monitor=monitor)
+    items = read_candidates(candidates, columns, monitor)
+    comparisons = read_comparisons(items, paths, strict=strict, monitor=monitor)
     with naming(os.fspath(paths[0])), monitor.pieces("drawing") as advance:
         points = agreement_curve(comparisons, draws=draws, seed=seed, on_progress=advance)
     return PairsCurveResult(list(points))
@@ -370,35 +372,6 @@ def simulate(
     return PairsSimulateResult(
         folder, len(simulation.candidates), len(simulation.answers), len(simulation.tests)
     )
-
-
-def _stdin_twice(paths: Sequence[AnyPath]) -> list[str]:
-    several = [os.fspath(path) for path in paths].count("-") > 1
-    return ["only one input can be - (stdin)"] if several else []
-
-
-def _read_candidates(path: AnyPath, columns: Columns | None, monitor: Monitor) -> list[Item]:
-    items = list(read_items(os.fspath(path), columns, monitor.note))
-    if len({item.group for item in items}) == len(items):
-        raise DataError(
-            "no two candidates reply to the same context, so there is nothing to compare;"
-            " expected items that share a context_id, or the turns of their context",
-            path=os.fspath(path),
-        )
-    return items
-
-
-def _read_comparisons(
-    items: Sequence[Item], paths: Sequence[str], *, strict: bool, monitor: Monitor
-) -> Comparisons:
-    sources = [JsonLines(path) for path in paths]
-
-    def fraction() -> float | None:
-        """Return the share of the file that is being read."""
-        return next((s.fraction for s in sources if s.fraction is not None), None)
-
-    with monitor.stream("reading", fraction) as advance:
-        return read_answers(items, sources, strict=strict, on_progress=advance)
 
 
 def _method(name: str, problems: list[str]) -> ScoringMethod:

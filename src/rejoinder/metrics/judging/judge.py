@@ -34,20 +34,21 @@ from typing import ClassVar
 import numpy as np
 
 from rejoinder.errors import DataError
-from rejoinder.judges.asking import Asking, Telling
+from rejoinder.judges.asking import JudgeSettings
 from rejoinder.judges.rating import Rater, Verdict, usable_references
 from rejoinder.judges.rubric import Rubric, load_rubric
+from rejoinder.judges.signing import signature_of
+from rejoinder.llm.asking import Telling
 from rejoinder.llm.folder.loading import open_folder
 from rejoinder.metrics.batch import Batch, Floats
 from rejoinder.metrics.batch_scores import BatchScores, batch_scores
 from rejoinder.metrics.metric import WholeItemMetric, has_context
 from rejoinder.metrics.reasons import NO_CONTEXT, NO_REFERENCES, Reason, Reasons
 from rejoinder.metrics.scoring_context import ScoringContext
-from rejoinder.version import __version__
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judge(Asking, WholeItemMetric):
+class Judge(JudgeSettings, WholeItemMetric):
     name: ClassVar[str] = "judge"
     summary: ClassVar[str] = "a language model rates the reply by a rubric"
     needs: ClassVar[frozenset[str]] = frozenset({"context", "language model"})
@@ -60,7 +61,7 @@ class Judge(Asking, WholeItemMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_asking(str(self))
+        self.check_judge(str(self))
         rubric = self.opened_rubric
         if self.references is True and not rubric.takes_references:
             raise ValueError(f"references=true, but the rubric '{self.rubric}' shows none")
@@ -77,7 +78,7 @@ class Judge(Asking, WholeItemMetric):
         return Rater(self, self.opened_rubric)
 
     def missing_requirement(self) -> str | None:
-        return self.missing_model()
+        return self.missing_model(self.name)
 
     def languages(self) -> dict[str, frozenset[str]]:
         if self.url is not None or self.model is None:
@@ -147,36 +148,19 @@ class Judge(Asking, WholeItemMetric):
     def signature(self) -> str:
         """Return all that decides the number: also what the server says of its model, and the
         dates of its answers."""
-        rubric, server = self.opened_rubric, self.rater.server
-        signed = {
-            "model": self.model or "none",
-            "said": "+".join(sorted(server.names)) or "nothing",
-            "rubric": f"{rubric.name.rpartition('/')[2]}-{rubric.digest}",
-            "language": rubric.language,
-            "scale": str(rubric.scale),
-            "dimension": self.dimension or "all",
-            "references": self._signed("references"),
-            "n": str(self.n),
-            "temperature": f"{self.effective_temperature:g}",
-            "seed": str(self.seed) if self.send_seed else f"{self.seed} (not sent)",
-            "logprobs": self._signed("logprobs"),
-            "structured": self._signed("structured"),
-            "max_tokens": str(self.max_tokens or "auto"),
-            "window": str(self.window),
-            "asked": server.dates,
-            "version": __version__,
-        }
-        parts = (f"{key}:{value.replace('|', '/')}" for key, value in signed.items())
-        return "|".join([self.name, *parts])
+        return signature_of(
+            self,
+            self.opened_rubric,
+            self.rater.server,
+            scale=str(self.opened_rubric.scale),
+            dimension=self.dimension or "all",
+        )
 
 
 def _judging(verdict: Verdict) -> dict[str, float]:
     """Return how a reply was judged, for the line of its score."""
-    cost = verdict.cost
     return {
         "answers": verdict.answers,
         "spread": verdict.spread,
-        "requests": cost.requests,
-        "tokens": cost.tokens,
-        "seconds": round(cost.seconds, 3),
+        **verdict.cost.to_dict(),
     }

@@ -159,6 +159,7 @@ READERS: Registry[Any] = Registry(
         "chitchat": f"{_READERS}.chitchat:Chitchat",
         "self-dialogue": f"{_READERS}.self_dialogue:SelfDialogue",
         "real-persona-chat": f"{_READERS}.real_persona_chat:RealPersonaChat",
+        "empatheticdialogues": f"{_READERS}.empathetic_dialogues:EmpatheticDialogues",
     },
 )
 

@@ -231,6 +231,9 @@ BAD: list[tuple[str, Any, str]] = [
     ("self-dialogue", {"turns": ["a"]}, "missing: worker"),
     ("self-dialogue", {"worker": "w", "turns": ["a"], "submitted": "soon"}, "is not a time"),
     ("real-persona-chat", {"turns": [{"speaker": "AA"}]}, "missing: text"),
+    ("empatheticdialogues", {"id": "hit:1"}, "missing: turns"),
+    ("empatheticdialogues", {"turns": [["speaker"]]}, "turns[0]"),
+    ("empatheticdialogues", {"turns": []}, "no turn with text"),
 ]
 
 
@@ -431,6 +434,13 @@ def test_real_persona_chat_unknown_time(read: Any) -> None:
     assert second["time"] == datetime(2022, 8, 6, 14, 51, 18, 360000, tzinfo=UTC)
 
 
+def test_empathetic_dialogues_has_two_roles(read: Any) -> None:
+    turns = [["speaker", "Well_comma_ it rained."], ["listener", "Oh no."], ["speaker", "Yes."]]
+    found = read("empatheticdialogues", {"id": "hit:1_conv:2", "turns": turns})
+    assert said(found) == ["Well, it rained.", "Oh no.", "Yes."]
+    assert found[0]["author"] == found[2]["author"] != found[1]["author"]
+
+
 def test_chitchat_from_a_file(tmp_path: Path) -> None:
     typed = {"sender": "s", "timestamp": "2018-05-02T19:38:15Z", "text": "hi"}
     other = typed | {"sender": "t", "text": "oh"}
@@ -481,6 +491,7 @@ def test_turns_of_a_dialogue(said_by: list[tuple[str, str | None]]) -> None:
         ("dailydialog", "xdailydialog-zh/validation.txt", 995, 8_025),
         ("dailydialog", "dailydialog/test.txt", 1_000, 7_740),
         ("dailydialog", "dailydialog/validation.txt", 1_000, 8_069),
+        ("empatheticdialogues", "empatheticdialogues/valid.jsonl.gz", 2_769, 12_074),
     ],
 )
 def test_real_files(data: Path, spec: str, path: str, dialogues: int, turns: int) -> None:

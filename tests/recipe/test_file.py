@@ -85,6 +85,33 @@ def test_a_step_for_several_lists(tmp_path: Path) -> None:
     assert names[3:] == ["meta-one", "meta-words", "meta-vectors"]
 
 
+COMBINED = """
+[[lists.logs]]
+log = "chat"
+[[lists.logs]]
+log = "forum"
+[[lists.sets]]
+set = "one"
+[[lists.sets]]
+set = "two"
+[[steps]]
+name = "${log}-${set}"
+each = "logs * sets"
+run = ["ls"]
+outputs = ["${log}-${set}.json"]
+"""
+
+
+def test_a_step_for_all_combinations_of_two_lists(tmp_path: Path) -> None:
+    names = [step.name for step in read(tmp_path, COMBINED).steps]
+    assert names == ["chat-one", "chat-two", "forum-one", "forum-two"]
+
+
+def test_combined_lists_must_not_share_a_field(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="the lists of 'logs \\* sets' share set"):
+        read(tmp_path, COMBINED.replace("log =", "set ="))
+
+
 def test_outputs_of_earlier_steps_are_inputs(tmp_path: Path) -> None:
     """Named in the recipe or not, alone or inside a spec."""
     first, words, vectors, meta, _ = read(tmp_path, WHOLE).steps
@@ -151,6 +178,7 @@ STEP = '[[steps]]\nname = "a"\nrun = ["ls"]\noutputs = ["x"]\n'
         (STEP.replace('"a"', '"a/b"'), "letters, digits"),
         (STEP + 'stdout = "x.gz"\n', "choose another name than x.gz"),
         (STEP + 'each = "rows"\n', "no list 'rows'"),
+        (STEP + 'each = "rows * sets"\n', "no list 'rows'.*no list 'sets'"),
         (STEP.replace('"ls"', '"${k}"'), r"unknown variable \$\{k\}: known: recipe, work"),
         (STEP + STEP, "x is already an output of 'a'; two steps are called 'a'"),
         ("[variables]\nwork = 1\n" + STEP, "'work' is set by Rejoinder"),

@@ -16,8 +16,9 @@
     outputs = ["${work}/${row}.jsonl"]
 
 A step is one command line. ``${work}`` is the folder of this run, ``${recipe}`` the folder of the
-recipe. ``each`` repeats a step for every entry of a list (or of several), whose fields are
-variables of the step. A step with ``when = "${data}"`` is left out if the variable is empty.
+recipe. ``each`` repeats a step for every entry of a list, of several (``["a", "b"]``), or for all
+combinations of their entries (``"a * b"``); the fields of entries are variables of the step. A step
+with ``when = "${data}"`` is left out if the variable is empty.
 
 Why not a workflow tool: Snakemake, DVC and doit were considered. They bring a second language for
 steps, dozens of packages or a database, and none of them checks a whole file before it starts;
@@ -29,8 +30,9 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -195,15 +197,27 @@ class _Builder:
         return filled
 
     def each(self, names: str | list[str] | None, where: str) -> Iterator[Mapping[str, str]]:
-        """Yield the variables of every repetition; several lists follow one another."""
+        """Yield the variables of every repetition.
+
+        Several lists follow one another; ``"a * b"`` are all combinations of their entries.
+        """
         if names is None:
             yield {}
             return
-        for name in [names] if isinstance(names, str) else names:
-            if name not in self.lists:
-                advice = did_you_mean(name, self.lists)
-                self.problems.append(f"{where}: no list '{name}': {advice}")
-            yield from self.lists.get(name, [])
+        for combined in [names] if isinstance(names, str) else names:
+            factors = [self._entries(name.strip(), where) for name in combined.split("*")]
+            fields = Counter(field for entries in factors for field in set().union(*entries))
+            if shared := sorted(field for field, count in fields.items() if count > 1):
+                self.problems.append(
+                    f"{where}: the lists of '{combined}' share {', '.join(shared)}"
+                )
+            for entries in product(*factors):
+                yield {name: value for entry in entries for name, value in entry.items()}
+
+    def _entries(self, name: str, where: str) -> Sequence[Mapping[str, str]]:
+        if name not in self.lists:
+            self.problems.append(f"{where}: no list '{name}': {did_you_mean(name, self.lists)}")
+        return self.lists.get(name, [])
 
     def recipe(self) -> Recipe:
         """Build the recipe, or raise one error with all problems."""

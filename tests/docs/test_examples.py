@@ -199,6 +199,7 @@ def test_every_block_has_a_language() -> None:
                 "json",
                 "toml",
                 "yaml",
+                "markdown",
                 "text",
                 "",
             ), block

@@ -28,6 +28,7 @@ FLAG = re.compile(r"(?<![\w-])--[a-z]")
 
 COMMANDS_IN_FILES = {
     "verbs/report.py",
+    "estimation/calibration_card.py",
     "fitting/card.py",
     "learn/dialogue/card.py",
     "recipe/file.py",

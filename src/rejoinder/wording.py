@@ -15,6 +15,7 @@ FLAGS = {
     "count": "-n",
     "dimensions": "--dimension",
     "labels": "--label",
+    "metrics": "--metric",
     "drop_annotators": "--drop-annotator",
     "output": "-o",
     "overrides": "--set",

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from rejoinder.verbs.corpus import CorpusResult, corpus
     from rejoinder.verbs.demo import demo
     from rejoinder.verbs.diversity import DiversityResult, diversity
+    from rejoinder.verbs.estimate import EstimateResult, estimate
     from rejoinder.verbs.evaluator import Evaluator
     from rejoinder.verbs.expand import ExpandResult, expand
     from rejoinder.verbs.explain import explain
@@ -90,6 +91,7 @@ __all__ = [
     "DiversityResult",
     "EmbeddingAverage",
     "Entropy",
+    "EstimateResult",
     "Evaluator",
     "ExpandResult",
     "Expanded",
@@ -135,6 +137,7 @@ __all__ = [
     "datasets",
     "demo",
     "diversity",
+    "estimate",
     "expand",
     "explain",
     "fit",
@@ -199,6 +202,7 @@ _HOMES = {
     "verbs.contexts": ("contexts",),
     "verbs.corpus": ("CorpusResult", "corpus"),
     "verbs.demo": ("demo",),
+    "verbs.estimate": ("EstimateResult", "estimate"),
     "verbs.evaluator": ("Evaluator",),
     "verbs.expand": ("ExpandResult", "expand"),
     "verbs.explain": ("explain",),

@@ -41,6 +41,8 @@ COMMANDS: tuple[str, ...] = (
     "meta @items @scores --evaluator @evaluator",
     "calibrate @items @scores --folds 2 --draws 1 -o >>calibrated",
     "calibrate @items @scores --folds 2 --draws 1 --svg >curve.svg",
+    "estimate @items @scores --json",
+    "estimate @items @scores --svg >estimates.svg",
     "report @items @scores -o >report.html",
     "report @items @scores --evaluator @evaluator -o >report.html",
     "report @items @scores --curve @curve -o >report.html",

@@ -162,6 +162,14 @@ def index() -> tuple[list[str], Call]:
     )
 
 
+def estimate() -> tuple[list[str], Call]:
+    return [
+        "estimate", "items.jsonl", "scores.jsonl", "-m", "rouge-l", "--target", "replies",
+    ], lambda: rejoinder.estimate(
+        "items.jsonl", "scores.jsonl", metrics="rouge-l", target="replies"
+    )  # fmt: skip
+
+
 def calibrate() -> tuple[list[str], Call]:
     return [
         "calibrate", "items.jsonl", "scores.jsonl", "-m", "rouge-l", "--draws", "2", "-o", "cal",
@@ -338,8 +346,8 @@ CASES = {
     name: case
     for case in (
         score, score_with_an_evaluator, compare, compare_scores, compare_people, meta,
-        calibrate, meta_references, corpus, fit, expand, reply, index, show, show_all, sample,
-        contexts,
+        calibrate, estimate, meta_references, corpus, fit, expand, reply, index, show, show_all,
+        sample, contexts,
         join, explain, ls, recipe, datasets_list, datasets_export, pairs_plan, pairs_fit,
         pairs_judge, pairs_curve, pairs_simulate, train_vectors, train_system, train_calibration,
         annotate_templates, annotate_init, annotate_status, annotate_export,

@@ -14,6 +14,7 @@ from rejoinder.cli.options import (
     ItemsArgument,
     JsonOption,
     OptionalMetricsOption,
+    RatingScaleOption,
     ScoresArgument,
     SeedOption,
     SvgOption,
@@ -21,6 +22,7 @@ from rejoinder.cli.options import (
     decimal,
     output_folder,
     parse_columns,
+    parse_scale,
     svg_problems,
 )
 from rejoinder.cli.terminal import draw, print_json, say, show
@@ -71,14 +73,7 @@ def calibrate(
             help="Share of ratings that intervals of single replies are to cover.",
         ),
     ] = 0.9,
-    scale: Annotated[
-        str | None,
-        typer.Option(
-            "--scale",
-            metavar="LOW:HIGH",
-            help="Lowest and highest possible rating; by default those that occur.",
-        ),
-    ] = None,
+    scale: RatingScaleOption = None,
     draws: Annotated[
         int,
         count_option("--draws", "Random draws for each point of the curve; 0: no curve.", min=0),
@@ -100,7 +95,7 @@ def calibrate(
     problems = svg_problems(svg)
     if svg is not None and not draws:
         problems.append("--svg draws the curve: --draws must not be 0")
-    parsed = _scale(scale, problems)
+    parsed = parse_scale(scale, problems)
     check_output(svg, [items, scores])
     result = run(
         items,
@@ -126,18 +121,6 @@ def calibrate(
         print_json(result)
     else:
         _print(result)
-
-
-def _scale(text: str | None, problems: list[str]) -> tuple[float, float] | None:
-    """Parse ``LOW:HIGH``; a wrong one becomes a problem."""
-    if text is None:
-        return None
-    low, _, high = text.partition(":")
-    try:
-        return float(low), float(high)
-    except ValueError:
-        problems.append(f"--scale {text}: expected LOW:HIGH, as in 1:5")
-        return None
 
 
 def _print(result: CalibrateResult) -> None:

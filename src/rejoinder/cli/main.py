@@ -20,6 +20,7 @@ from rejoinder.cli import (
     corpus,
     datasets,
     demo,
+    estimate,
     expand,
     explain,
     fit,
@@ -55,6 +56,7 @@ app.command("score")(score.score)
 app.command("compare")(compare.compare)
 app.command("meta")(meta.meta)
 app.command("calibrate")(calibrate.calibrate)
+app.command("estimate")(estimate.estimate)
 app.command("report")(report.report)
 app.add_typer(datasets.app, name="datasets")
 app.command("corpus")(corpus.corpus)

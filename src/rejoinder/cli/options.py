@@ -134,6 +134,14 @@ EvaluatorOption = Annotated[
 StrictOption = Annotated[
     bool, flag("--strict", "Refuse contexts that are in the evaluator's training data.")
 ]
+RatingScaleOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scale",
+        metavar="LOW:HIGH",
+        help="Lowest and highest possible rating; by default those that occur.",
+    ),
+]
 LearnFromOption = Annotated[
     str | None,
     typer.Option(
@@ -210,6 +218,18 @@ def parse_columns(text: str | None) -> Columns | None:
             raise UsageError(f"--columns {key}: given twice")
         columns[key] = name
     return columns
+
+
+def parse_scale(text: str | None, problems: list[str]) -> tuple[float, float] | None:
+    """Parse ``LOW:HIGH``; a wrong one becomes a problem."""
+    if text is None:
+        return None
+    low, _, high = text.partition(":")
+    try:
+        return float(low), float(high)
+    except ValueError:
+        problems.append(f"--scale {text}: expected LOW:HIGH, as in 1:5")
+        return None
 
 
 def load_plugins(files: list[str] | None) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rejoinder.errors import DataError
+from rejoinder.estimation.people import single_ratings
 from rejoinder.items import Item
 from rejoinder.meta_evaluation.join import Joined, numbered
 from rejoinder.meta_evaluation.ranking import higher_is_better
@@ -102,7 +103,7 @@ class RatedScores:
             signs,
             everything[:, chosen],
             ratings,
-            [_single(item) for item in items],
+            [single_ratings(item) for item in items],
             numbered(independent_group(item) for item in items)[0],
             [item.system for item in items],
             nearest[chosen],
@@ -115,13 +116,3 @@ def independent_group(item: Item) -> str:
     """Return the name of the replies that are not independent of an item: those of its dialogue,
     or to its context."""
     return item.group if item.dialogue_id is None else f"(dialogue {item.dialogue_id})"
-
-
-def _single(item: Item) -> list[float]:
-    match item.ratings:
-        case dict() as by_annotator:
-            return list(by_annotator.values())
-        case list() as unidentified:
-            return list(unidentified)
-        case number:
-            return [] if number is None else [float(number)]

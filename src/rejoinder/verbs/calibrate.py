@@ -20,6 +20,7 @@ from rejoinder.estimation.calibrate import (
     rating_scale,
 )
 from rejoinder.estimation.calibration_card import calibration_card
+from rejoinder.estimation.people import check_scale
 from rejoinder.estimation.rated_scores import RatedScores
 from rejoinder.files.output import whole_folder
 from rejoinder.files.paths import check_new_folder
@@ -170,7 +171,7 @@ def calibrate(
             items_name=source.name or "items",
             scores_name=lines.name,
         )
-        names = _chosen(joined, as_names(metrics), lines.name)
+        names = chosen_labels(joined, as_names(metrics), lines.name)
         chosen = method or ("isotonic" if len(names) == 1 else "blend")
         believed = _prior(joined, names, as_names(prior), chosen)
         rated = RatedScores.of(joined, names)
@@ -222,7 +223,7 @@ def _problems(method: Any, scale: Any) -> list[str]:
     return problems
 
 
-def _chosen(joined: Joined, metrics: Sequence[str], name: str) -> list[str]:
+def chosen_labels(joined: Joined, metrics: Sequence[str], name: str) -> list[str]:
     """Return the labels of the metrics to use; those of sets of replies can't be."""
     wanted = find_labels(joined, metrics) if metrics else list(joined.item_scores)
     if sets := [label for label in wanted if label not in joined.item_scores]:
@@ -252,13 +253,7 @@ def _prior(joined: Joined, names: Sequence[str], prior: Sequence[str], method: M
 def _scale(rated: RatedScores, scale: tuple[float, float] | None) -> RatingScale:
     if scale is None:
         return rating_scale(rated)
-    for ratings in rated.single:
-        for rating in ratings:
-            if not scale[0] <= rating <= scale[1]:
-                raise DataError(
-                    f"a rating is {rating:g}, which is not on the scale from {scale[0]:g} to"
-                    f" {scale[1]:g}"
-                )
+    check_scale([rating for ratings in rated.single for rating in ratings], *scale)
     return rating_scale(rated, *scale)
 
 

@@ -31,6 +31,7 @@ class IntervalRow:
     low: float | None
     high: float | None
     remark: str = ""
+    color: int = 0
 
 
 def ranking_svg(ranking: Ranking) -> str:
@@ -99,7 +100,7 @@ def _rows(rows: Sequence[IntervalRow], scale: Scale, left: float) -> Iterator[Ma
         yield text(_label(row.label), left - 12, y, dy=".35em", text_anchor="end")
         if row.low is not None and row.high is not None and math.isfinite(row.low + row.high):
             ends = [short(_x(scale, end, left)) for end in (row.low, row.high)]
-            yield tag("path", class_="line c0", d=f"M{ends[0]} {short(y)}H{ends[1]}")
-        yield tag("circle", class_="dot c0", cx=_x(scale, row.value, left), cy=y, r=4)
+            yield tag("path", class_=f"line c{row.color}", d=f"M{ends[0]} {short(y)}H{ends[1]}")
+        yield tag("circle", class_=f"dot c{row.color}", cx=_x(scale, row.value, left), cy=y, r=4)
         if row.remark:
             yield text(row.remark, WIDTH - RIGHT, y, dy=".35em", text_anchor="end")

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from rejoinder.verbs.meta import MetaResult, meta
     from rejoinder.verbs.meta_references import MetaReferencesResult, meta_references
     from rejoinder.verbs.monitor import RejoinderWarning
+    from rejoinder.verbs.plan import PlanResult, plan
     from rejoinder.verbs.reply import ReplyResult, reply
     from rejoinder.verbs.report import ReportResult, report
     from rejoinder.verbs.run import run
@@ -105,6 +106,7 @@ __all__ = [
     "MetaResult",
     "Meteor",
     "MetricScores",
+    "PlanResult",
     "Rating",
     "Recall",
     "Reference",
@@ -148,6 +150,7 @@ __all__ = [
     "meta",
     "meta_references",
     "pairs",
+    "plan",
     "read_items",
     "reply",
     "report",
@@ -214,6 +217,7 @@ _HOMES = {
     "verbs.ls": ("ls",),
     "verbs.meta": ("MetaResult", "meta"),
     "verbs.meta_references": ("MetaReferencesResult", "meta_references"),
+    "verbs.plan": ("PlanResult", "plan"),
     "verbs.monitor": ("RejoinderWarning",),
     "verbs.reply": ("ReplyResult", "reply"),
     "verbs.report": ("ReportResult", "report"),

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 FLAGS = {
+    "all_items": "--all",
     "annotators": "--annotator",
     "count": "-n",
     "dimensions": "--dimension",
@@ -19,6 +20,7 @@ FLAGS = {
     "drop_annotators": "--drop-annotator",
     "output": "-o",
     "overrides": "--set",
+    "question": "--for",
     "systems": "--system",
     "variables": "--set",
 }

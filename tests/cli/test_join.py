@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 from rejoinder.cli import main
 from rejoinder.files.item_file import read_items
+from rejoinder.files.jsonl import write_jsonl_file
 
 
 @pytest.mark.parametrize(
@@ -100,3 +102,40 @@ def test_recognised_columns_are_reported(
     more = ["--pool", path, "-o", str(tmp_path / "o.jsonl")] if verb == "expand" else []
     main.run([verb, path, *more])
     assert "columns recognised by name: context = utterance" in capsys.readouterr().err
+
+
+def test_items_get_the_ratings_of_a_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    all_items = [
+        {"id": 1, "response": "a", "colour": "red", "ratings": {"ann": 2}},
+        {"id": "2", "response": "b"},
+        {"id": "3", "response": "c"},
+    ]
+    rated = [
+        {"id": "1", "response": "a", "ratings": {"bob": 4}, "inclusion_probability": 0.5},
+        {"id": "3", "response": "c", "ratings": {"bob": 1}, "inclusion_probability": 0.5},
+        {"id": "2", "response": "b"},
+        {"id": "1:distractor-0", "response": "x", "system": "distractor", "ratings": {"bob": 1}},
+    ]
+    write_jsonl_file("all.jsonl", all_items)
+    write_jsonl_file("rated.jsonl", rated)
+    assert main.run(["join", "all.jsonl", "--ratings", "rated.jsonl", "-o", "out.jsonl"]) == 0
+    lines = Path("out.jsonl").read_text().splitlines()
+    first, second, third = map(json.loads, lines)
+    assert (first["ratings"], first["inclusion_probability"]) == ({"ann": 2, "bob": 4}, 0.5)
+    assert first["colour"] == "red" and second == all_items[1]
+    assert (third["ratings"], third["inclusion_probability"]) == ({"bob": 1}, 0.5)
+    for change, message in (
+        ({"id": "9"}, "rated.jsonl: 1 rated items, the first is '9', are not in all.jsonl"),
+        ({"response": "other"}, "all.jsonl:3: '3' has another response"),
+        ({"ratings": None}, "rated.jsonl: no item has ratings"),
+    ):
+        write_jsonl_file("rated.jsonl", [rated[1] | change])
+        assert main.run(["join", "all.jsonl", "--ratings", "rated.jsonl", "-o", "no.jsonl"]) == 3
+        assert message in capfd.readouterr().err
+    write_jsonl_file("rated.jsonl", [{**rated[0], "ratings": 3}])
+    assert main.run(["join", "all.jsonl", "--ratings", "rated.jsonl", "-o", "no.jsonl"]) == 3
+    assert "'1' has ratings already" in capfd.readouterr().err
+    assert not Path("no.jsonl").exists()

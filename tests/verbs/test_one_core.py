@@ -178,6 +178,15 @@ def calibrate() -> tuple[list[str], Call]:
     )  # fmt: skip
 
 
+def plan() -> tuple[list[str], Call]:
+    return [
+        "plan", "items.jsonl", "scores.jsonl", "--budget", "12", "--width", "1",
+        "--power", "0.8", "--difference", "0.5", "-o", "next.jsonl",
+    ], lambda: rejoinder.plan(
+        "items.jsonl", "scores.jsonl", budget=12, width=1, power=0.8, difference=0.5, output="next"
+    )  # fmt: skip
+
+
 def meta_references() -> tuple[list[str], Call]:
     return [
         "meta",
@@ -347,7 +356,7 @@ CASES = {
     for case in (
         score, score_with_an_evaluator, compare, compare_scores, compare_people, meta,
         calibrate, estimate, meta_references, corpus, fit, expand, reply, index, show, show_all,
-        sample, contexts,
+        sample, contexts, plan,
         join, explain, ls, recipe, datasets_list, datasets_export, pairs_plan, pairs_fit,
         pairs_judge, pairs_curve, pairs_simulate, train_vectors, train_system, train_calibration,
         annotate_templates, annotate_init, annotate_status, annotate_export,

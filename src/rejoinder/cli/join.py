@@ -17,6 +17,14 @@ def join(
         list[str], typer.Argument(metavar="FILES", help="JSONL, CSV, TSV or Parquet.")
     ],
     output: Annotated[Path, output_file("Output file.")],
+    ratings: Annotated[
+        str | None,
+        typer.Option(
+            "--ratings",
+            metavar="FILE",
+            help="Rated items, as 'annotate export' writes them: the items get their ratings.",
+        ),
+    ] = None,
     columns: ColumnsOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -26,7 +34,13 @@ def join(
     """
     from rejoinder.verbs.join import join as run
 
-    result = run(files, output=output, columns=parse_columns(columns), monitor=TerminalMonitor())
+    result = run(
+        files,
+        output=output,
+        ratings=ratings,
+        columns=parse_columns(columns),
+        monitor=TerminalMonitor(),
+    )
     if json:
         print_json(result)
     else:

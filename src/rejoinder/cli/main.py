@@ -29,6 +29,7 @@ from rejoinder.cli import (
     ls,
     meta,
     pairs,
+    plan,
     reply,
     report,
     sample,
@@ -57,6 +58,7 @@ app.command("compare")(compare.compare)
 app.command("meta")(meta.meta)
 app.command("calibrate")(calibrate.calibrate)
 app.command("estimate")(estimate.estimate)
+app.command("plan")(plan.plan)
 app.command("report")(report.report)
 app.add_typer(datasets.app, name="datasets")
 app.command("corpus")(corpus.corpus)

@@ -1,0 +1,189 @@
+"""Which replies people should rate next: a random order of contexts, or replies, and its beginning.
+
+For differences and rankings the units are whole contexts with the replies of all systems in
+question, so that what makes a context easy or hard cancels out. For means they are single replies,
+as many of each system. Units are taken in a random order (:mod:`rejoinder.estimation.sampling`)
+until the budget is spent; rated replies cost nothing, and are not asked again.
+
+Contexts that other systems answered are a stratum of their own, and so are the replies of each
+system where units are replies: strata take turns, the j-th unit of a stratum having the place
+(j + v) / share with a random v from 0 to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rejoinder.errors import DataError
+from rejoinder.estimation.sampling import (
+    Bools,
+    Floats,
+    Ints,
+    after_random_choice,
+    arrival,
+    inclusion_probabilities,
+    permanent_numbers,
+)
+from rejoinder.items import Item
+
+Question = Literal["mean", "difference", "ranking"]
+QUESTIONS: tuple[Question, ...] = ("mean", "difference", "ranking")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What is to be rated next, and how probable that was."""
+
+    chosen: list[int]
+    """Numbers of the replies, in the order in which they are to be rated."""
+    probability: Floats
+    """[items] that a reply is rated before or chosen now; NaN for replies that nobody asks for."""
+    cost: int
+    """Ratings that the chosen replies need."""
+    units: int
+    """Contexts, or replies, among which the plan chooses."""
+    asked: int
+    """Of them, those that are rated already or chosen now."""
+    elsewhere: int
+    """Rated units that are not at the beginning of this plan's order: taken as a random choice."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """Replies that are asked about together."""
+
+    names: list[str]
+    members: list[list[int]]
+    """Numbers of the replies."""
+    stratum: Ints
+    share: Floats
+    """[strata] how many units of each are taken in a turn."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def units_of(items: Sequence[Item], question: Question, systems: Sequence[str]) -> Units:
+    """Return the units that answer a question about systems."""
+    wanted = set(systems)
+    numbers = [number for number, item in enumerate(items) if item.system in wanted]
+    if question == "mean":
+        strata = [systems.index(items[number].system) for number in numbers]
+        ids = [items[number].id for number in numbers]
+        return Units(ids, [[n] for n in numbers], np.array(strata), np.ones(len(systems)))
+    groups: dict[str, list[int]] = {}
+    for number in numbers:
+        groups.setdefault(items[number].group, []).append(number)
+    answered = {name: tuple(sorted({items[n].system for n in own})) for name, own in groups.items()}
+    if shared := {name: own for name, own in groups.items() if len(answered[name]) > 1}:
+        groups = shared  # a context that one system answered says nothing about differences
+    kinds: dict[tuple[str, ...], int] = {}
+    strata = [kinds.setdefault(answered[name], len(kinds)) for name in groups]
+    share = np.bincount(strata).astype(float)
+    return Units(list(groups), list(groups.values()), np.array(strata), share)
+
+
+def order_of(units: Units, sizes: Floats, seed: int) -> Ints:
+    """Return the numbers of the units in the order in which they are taken."""
+    time = arrival(permanent_numbers(units.names, seed), sizes)
+    starts = permanent_numbers((f"stratum {n}" for n in range(len(units.share))), seed)
+    place = np.empty(len(units))
+    for number, (share, start) in enumerate(zip(units.share, starts, strict=True)):
+        own = np.flatnonzero(units.stratum == number)
+        own = own[np.lexsort((own, time[own]))]
+        place[own] = (np.arange(len(own)) + start) / share
+    return np.lexsort((time, place)).astype(np.int64)
+
+
+def unit_sizes(units: Units, rows: Floats, uneven: float) -> Floats:
+    """Return how often units are taken: alike, but for the share ``uneven``, which is spent by how
+    far scores are apart.
+
+    ``rows`` [metrics, items] are scores, brought to the same deviation. Of a context that is the
+    deviation of the mean score over systems; of a single reply, that over metrics. Unscored
+    replies, and units of which that can't be said, count as average ones.
+    """
+    if not uneven or not len(rows):
+        return np.ones(len(units))
+    rows = np.array([_standard(row) for row in rows])
+    mean = rows.mean(axis=0)
+    spread = np.full(len(units), np.nan)
+    for number, members in enumerate(units.members):
+        values = rows[:, members[0]] if len(members) == 1 else mean[members]
+        values = values[~np.isnan(values)]
+        if len(values) > 1:
+            spread[number] = values.std()
+    known = spread[~np.isnan(spread)]
+    if not known.size or not known.mean() > 0:
+        return np.ones(len(units))
+    relative = np.where(np.isnan(spread), 1.0, spread / known.mean())
+    return np.asarray(1 - uneven + uneven * relative)
+
+
+def _standard(values: Floats) -> Floats:
+    known = values[~np.isnan(values)]
+    spread = float(known.std()) if known.size else 0.0
+    return np.asarray((values - known.mean()) / (spread or 1.0)) if known.size else values
+
+
+def choose(
+    items: Sequence[Item], units: Units, sizes: Floats, budget: int, *, ratings: int, seed: int
+) -> Planned:
+    """Choose replies for ``budget`` ratings; those with ``ratings`` ratings are not asked again.
+
+    A unit is asked about as a whole: the plan ends at the first that the budget does not suffice
+    for, so that which units are in it does not depend on what they cost.
+    """
+    lacking = [[n for n in members if _count(items[n]) < ratings] for members in units.members]
+    begun = np.array(
+        [any(_count(items[n]) for n in members) for members in units.members], dtype=bool
+    )
+    order = order_of(units, sizes, seed)
+    taken = np.zeros(len(units), dtype=bool)
+    chosen: list[int] = []
+    left = budget
+    for number in order.tolist():
+        cost = sum(ratings - _count(items[n]) for n in lacking[number])
+        if cost > left:
+            if budget and not chosen:
+                _check_first(cost, budget, len(units.members[number]))
+            break
+        left -= cost
+        taken[number] = True
+        chosen += lacking[number]
+    outside = begun & ~taken
+    probability = np.full(len(items), np.nan)
+    for stratum in range(len(units.share)):
+        own = np.flatnonzero(units.stratum == stratum)
+        found = _probabilities(sizes[own], begun[own], taken[own], bool(outside[own].any()))
+        for number, chance in zip(own.tolist(), found.tolist(), strict=True):
+            probability[units.members[number]] = chance
+    asked = int((taken | begun).sum())
+    return Planned(chosen, probability, budget - left, len(units), asked, int(outside.sum()))
+
+
+def _probabilities(sizes: Floats, begun: Bools, taken: Bools, random_before: bool) -> Floats:
+    """Return the probability of each unit of a stratum to be asked about."""
+    if random_before:
+        chances = after_random_choice(sizes, begun, float((taken & ~begun).sum()))
+    else:
+        chances = inclusion_probabilities(sizes, float(taken.sum()))
+    return np.clip(chances, 1e-12, 1.0)
+
+
+def _count(item: Item) -> int:
+    """Return how many ratings an item has; an averaged one counts as one."""
+    if item.ratings is None:
+        return 0
+    return len(item.ratings) if isinstance(item.ratings, (dict, list)) else 1
+
+
+def _check_first(cost: int, budget: int, replies: int) -> None:
+    raise DataError(
+        f"a budget of {budget:,} does not suffice for one context, whose {replies} replies need"
+        f" {cost:,} ratings"
+    )

@@ -172,7 +172,7 @@ def test_uneven_plans_say_how_probable_each_reply_was(
 
 
 BAD: dict[str, tuple[int, list[str], str]] = {
-    "a budget of nothing": (2, ["items.jsonl", "--budget", "0"], "Input should be greater than or equal to 1"),
+    "a budget of nothing": (2, ["items.jsonl", "--budget", "0"], "greater than or equal to 1"),
     "no aim": (2, ["items.jsonl", "scores.jsonl"], "nothing says how many: give --budget"),
     "less than a context": (3, ["items.jsonl", "--budget", "1"], "a budget of 1 does not suffice"),
     "scores of other items": (

@@ -55,7 +55,8 @@ def export_study(
         )
     made = store.kind.export(store.study.items, kept, dimension)
     rows = [answer_record(store, answer) for answer in kept]
-    write_jsonl_file(output, made.records)
+    records = made.records if store.plan is None else store.plan.exported(made.records)
+    write_jsonl_file(output, records)
     others = {}
     if output is not None and str(output) != "-":
         for name, records in made.others.items():
@@ -66,7 +67,7 @@ def export_study(
         write_answers(raw, rows)
     return {
         "kind": store.settings.kind,
-        "records": made.records,
+        "records": records,
         "content": made.what,
         "others": others,
         "answers": rows,

@@ -17,6 +17,7 @@ from sqlalchemy import func, select
 from rejoinder.annotate.answering import COUNTED
 from rejoinder.annotate.dealing import WORK
 from rejoinder.annotate.people_store import EXCLUDED
+from rejoinder.annotate.planned import PlanStatus
 from rejoinder.annotate.schema import answers, names, people, refusals, tasks
 from rejoinder.annotate.store import Store
 from rejoinder.annotate.tasks.kind import Review, StoredAnswer
@@ -94,6 +95,8 @@ class StudyStatus:
     """Systems from best to worst, over the contexts in which all of them were rated."""
     ranking_without_unreliable: list[RankedSystem] = field(default_factory=list)
     """The ranking without the people who would be left out; empty if nobody would."""
+    plan: PlanStatus | None = None
+    """What the ratings decide, in a study with a plan."""
 
 
 def study_status(store: Store) -> StudyStatus:
@@ -131,6 +134,7 @@ def study_status(store: Store) -> StudyStatus:
         None if kept is None else _agreement(store.kind.review(kept, AnnotatorLimits())),
         _ranking(store, given),
         [] if kept is None else _ranking(store, kept),
+        None if store.plan is None else store.plan.status(store.kind.rated_items(given)),
     )
 
 

@@ -34,6 +34,7 @@ from rejoinder.annotate.dealing import (
     task_row,
 )
 from rejoinder.annotate.people_store import EXCLUDED, PeopleStore, hashed
+from rejoinder.annotate.planned import StudyPlan
 from rejoinder.annotate.schema import (
     LeaseRow,
     PersonRow,
@@ -127,6 +128,7 @@ class Store(PeopleStore):
         self.study, self.database = study, database
         self.settings: StudySettings = study.settings
         self.kind: Kind[Any] = kind_of(self.settings.kind)(study)
+        self.plan = StudyPlan.of(study)
         self._prepare()
         self.clock = clock or Clock(self._latest())
         self.dealer = Dealer(
@@ -158,6 +160,8 @@ class Store(PeopleStore):
                 self._set_fact(connection, "study", secrets.token_hex(8))
             else:
                 self._check_changes(connection, before)
+                if self.plan is not None:
+                    self._add_planned(connection)
             self._set_fact(connection, "settings", msgspec.json.encode(self.settings).decode())
             if not self.kind.planned:
                 connection.execute(
@@ -194,13 +198,7 @@ class Store(PeopleStore):
         if problems := self.kind.item_problems(items):
             raise DataError("; ".join(problems), path=str(self.study.folder / self.settings.items))
         rng = np.random.default_rng(self.settings.seed)
-        made = self.kind.tasks(items, rng)
-        order = rng.permutation(1 + max((task.context for task in made), default=0))
-        shuffled = [order[task.context] + rng.random() for task in made]
-        rows = [
-            task_row(task, WORK, self.settings.answers_per_task, float(place))
-            for task, place in zip(made, shuffled, strict=True)
-        ]
+        rows = self._work_rows(rng)
         for phase, name in (
             (TRAINING, self.settings.training.training),
             (TEST, self.settings.training.test),
@@ -227,6 +225,26 @@ class Store(PeopleStore):
                 ]
         if rows:
             connection.execute(insert(tasks), rows)
+
+    def _work_rows(self, rng: np.random.Generator) -> list[dict[str, Any]]:
+        """Return the tasks of the items in a random order of contexts, or that of the plan."""
+        made = self.kind.tasks(self.study.items, rng)
+        if self.plan is None:
+            order = rng.permutation(1 + max((task.context for task in made), default=0))
+            placed = [(task, int(order[task.context])) for task in made]
+        else:
+            placed = self.plan.chosen_tasks(made)
+        return [
+            task_row(task, WORK, self.settings.answers_per_task, float(place + rng.random()))
+            for task, place in placed
+        ]
+
+    def _add_planned(self, connection: Connection) -> None:
+        """Add the tasks that a larger budget has room for."""
+        known = set(connection.scalars(select(tasks.c.key)))
+        rows = self._work_rows(np.random.default_rng(self.settings.seed))
+        if new := [row for row in rows if row["key"] not in known]:
+            connection.execute(insert(tasks), new)
 
     def _fact(self, connection: Connection, name: str) -> str | None:
         value = connection.scalar(select(facts.c.value).where(facts.c.name == name))

@@ -161,6 +161,25 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Share of the test's tasks that a person must answer as expected."""
 
 
+class PlanSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """People rate a random choice of the replies, until a question is decided."""
+
+    budget: int
+    """Ratings to ask for at most; it may be raised later, which adds replies."""
+    scores: str = ""
+    """File of scores of all items, which make the intervals narrower; empty: none."""
+    metrics: list[str] = []
+    """Those of the scores that are used; empty: all."""
+    question: Literal["", "mean", "difference", "ranking"] = ""
+    """What is to be decided; empty: what fits the number of systems."""
+    systems: list[str] = []
+    """The systems in question; empty: all."""
+    width: float = 0.0
+    """Decided when the intervals are as narrow as this; 0: when they exclude 0."""
+    uneven: float = 0.0
+    """Share of the choice that goes by how far scores are apart; 0: all replies alike."""
+
+
 class StudySettings(msgspec.Struct, frozen=True, kw_only=True):
     """study.toml."""
 
@@ -184,6 +203,8 @@ class StudySettings(msgspec.Struct, frozen=True, kw_only=True):
     people: PeopleSettings = PeopleSettings()
     quality: QualitySettings = QualitySettings()
     training: TrainingSettings = TrainingSettings()
+    plan: PlanSettings | None = None
+    """Without it, all replies are rated."""
     rate: RateSettings | None = None
     write: WriteSettings | None = None
     compare: CompareSettings | None = None
@@ -230,6 +251,7 @@ class Study:
             (("consent",), self.settings.consent),
             (("training", "training"), self.settings.training.training),
             (("training", "test"), self.settings.training.test),
+            (("plan", "scores"), self.settings.plan.scores if self.settings.plan else ""),
         ]
         for path, name in named:
             if not name:
@@ -300,6 +322,12 @@ def setting_problems(settings: StudySettings) -> list[Problem]:
         check(getattr(people, name) < 0, ("people", name), "must not be negative")
     check(not 0 <= training.pass_share <= 1, ("training", "pass_share"), "must be from 0 to 1")
     check(settings.quality.min_seconds < 0, ("quality", "min_seconds"), "must not be negative")
+    if (plan := settings.plan) is not None:
+        responses = settings.rate is not None and settings.rate.replies == "responses"
+        check(not responses, ("plan",), "a plan is for studies in which replies are rated")
+        check(plan.budget < 1, ("plan", "budget"), "must be at least 1")
+        check(plan.width < 0, ("plan", "width"), "must not be negative")
+        check(not 0 <= plan.uneven <= 0.9, ("plan", "uneven"), "must be from 0 to 0.9")
     if settings.of_kind is not None:
         from rejoinder.annotate.tasks import kind_of
 
@@ -330,6 +358,8 @@ MAY_CHANGE = frozenset(
             "compare.max_error",
             "compare.repeated_share",
             "comprehension.keep_from",
+            "plan.budget",
+            "plan.width",
         ),
     }
 )

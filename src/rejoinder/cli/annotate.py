@@ -204,6 +204,9 @@ def status(
         return
     for line in study_tables.progress_lines(result.to_dict()):
         say(line)
+    if result.status.plan is not None:
+        for line in study_tables.plan_lines(result.to_dict()["plan"]):
+            say(line)
     show(study_tables.people_table(result.to_dict()))
     if result.status.ranking:
         show(study_tables.ranking_table(result.to_dict()))

@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from rejoinder.errors import DataError
+from rejoinder.errors import DataError, UsageError
 from rejoinder.estimation.sampling import (
     Bools,
     Floats,
@@ -29,6 +29,9 @@ from rejoinder.estimation.sampling import (
     permanent_numbers,
 )
 from rejoinder.items import Item
+from rejoinder.meta_evaluation.join import abbreviated
+from rejoinder.spec import did_you_mean
+from rejoinder.wording import option
 
 Question = Literal["mean", "difference", "ranking"]
 QUESTIONS: tuple[Question, ...] = ("mean", "difference", "ranking")
@@ -65,6 +68,30 @@ class Units:
 
     def __len__(self) -> int:
         return len(self.names)
+
+
+def asked_about(
+    items: Sequence[Item], named: Sequence[str], question: Question | None
+) -> tuple[list[str], Question]:
+    """Return the systems that the question is about, and the question."""
+    known = list(dict.fromkeys(item.system for item in items))
+    if unknown := [name for name in named if name not in known]:
+        raise UsageError(*(f"{option('systems', n)}: {did_you_mean(n, known)}" for n in unknown))
+    chosen = list(dict.fromkeys(named)) or known
+    fitting: tuple[Question, ...] = ("mean", "difference", "ranking")
+    asked = question or fitting[min(len(chosen), 3) - 1]
+    if asked == "difference" and len(chosen) != 2:
+        raise UsageError(
+            f"a difference is between two systems, and here {_are(chosen)}: name two with"
+            f" {option('systems')}, or ask for {option('question', 'ranking')}"
+        )
+    if asked == "ranking" and len(chosen) < 2:
+        raise UsageError(f"a ranking needs several systems, and here {_are(chosen)}")
+    return chosen, asked
+
+
+def _are(names: Sequence[str]) -> str:
+    return f"is only '{names[0]}'" if len(names) == 1 else f"are {abbreviated(names)}"
 
 
 def units_of(items: Sequence[Item], question: Question, systems: Sequence[str]) -> Units:
@@ -164,6 +191,22 @@ def choose(
             probability[units.members[number]] = chance
     asked = int((taken | begun).sum())
     return Planned(chosen, probability, budget - left, len(units), asked, int(outside.sum()))
+
+
+def rated_probabilities(items: Sequence[Item], units: Units, sizes: Floats) -> Floats:
+    """Return the probability of each reply to be among as many as are rated; NaN for replies that
+    nobody asks for.
+
+    For replies that were asked about in the order of a plan, however many it has got to.
+    """
+    begun = np.array([any(items[n].ratings is not None for n in own) for own in units.members])
+    probability = np.full(len(items), np.nan)
+    for stratum in range(len(units.share)):
+        own = np.flatnonzero(units.stratum == stratum)
+        chances = inclusion_probabilities(sizes[own], float(begun[own].sum()))
+        for number, chance in zip(own.tolist(), chances.tolist(), strict=True):
+            probability[units.members[number]] = max(chance, 1e-12)
+    return probability
 
 
 def _probabilities(sizes: Floats, begun: Bools, taken: Bools, random_before: bool) -> Floats:

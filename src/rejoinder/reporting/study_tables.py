@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from rejoinder.reporting.tables import number, plain_table
+from rejoinder.reporting.tables import interval, number, plain_table
 
 
 def progress_lines(status: Mapping[str, Any]) -> list[str]:
@@ -56,6 +56,20 @@ def people_table(status: Mapping[str, Any]) -> Table:
             _notes(person),
         )
     return table
+
+
+def plan_lines(plan: Mapping[str, Any]) -> list[str]:
+    """Return what a planned study has decided, as sentences."""
+    lines = [
+        "decided: you may stop" if plan["decided"] else f"not decided yet: {plan['question']}",
+    ]
+    for look in plan["looks"]:
+        name = look["a"] if look["b"] is None else f"{look['a']} - {look['b']}"
+        ends = look["anytime_ci"]
+        shown = interval(*ends, 2) if ends else "too few contexts yet"
+        mark = ", decided" if look["decided"] else ""
+        lines.append(f"{name}: {number(look['estimate'], 2)}, at all times {shown}{mark}")
+    return lines
 
 
 def ranking_table(status: Mapping[str, Any]) -> Table:

@@ -19,6 +19,7 @@ from rejoinder.estimation.planning import (
     Planned,
     Question,
     Units,
+    asked_about,
     choose,
     unit_sizes,
     units_of,
@@ -29,8 +30,7 @@ from rejoinder.estimation.sample_size import Needed, SizePoint, Spread, Study, s
 from rejoinder.files.jsonl import write_jsonl_file
 from rejoinder.files.paths import check_output
 from rejoinder.items import Item
-from rejoinder.meta_evaluation.join import abbreviated, join
-from rejoinder.spec import did_you_mean
+from rejoinder.meta_evaluation.join import join
 from rejoinder.verbs.arguments import SEED, as_names, check_number, check_resampling
 from rejoinder.verbs.calibrate import chosen_labels
 from rejoinder.verbs.items import Items
@@ -211,7 +211,7 @@ def plan(
         check_output(path, [path_of(items), path_of(scores)])
     with open_items(items, columns=columns, monitor=monitor) as source:
         given = _read(list(source.read()), scores, as_names(metrics), source.name)
-        chosen, asked = _systems(given.items, as_names(systems), question)
+        chosen, asked = asked_about(given.items, as_names(systems), question)
     units = units_of(given.items, asked, chosen)
     _say_what_is_missing(units, given.items, chosen, asked, monitor)
     study, rated_units = _study(given, units, chosen, asked, ratings_per_reply, target, confidence)
@@ -334,30 +334,6 @@ def _read(
         raise DataError(f"no item has a score by {' and '.join(labels)}", path=lines.name)
     rows = np.array([standard_scores(joined, [label]) for label in labels])
     return _Given(items, rows, score)
-
-
-def _systems(
-    items: Sequence[Item], named: Sequence[str], question: Question | None
-) -> tuple[list[str], Question]:
-    """Return the systems that the question is about, and the question."""
-    known = list(dict.fromkeys(item.system for item in items))
-    if unknown := [name for name in named if name not in known]:
-        raise UsageError(*(f"{option('systems', n)}: {did_you_mean(n, known)}" for n in unknown))
-    chosen = list(dict.fromkeys(named)) or known
-    fitting: tuple[Question, ...] = ("mean", "difference", "ranking")
-    asked = question or fitting[min(len(chosen), 3) - 1]
-    if asked == "difference" and len(chosen) != 2:
-        raise UsageError(
-            f"a difference is between two systems, and here {_are(chosen)}: name two with"
-            f" {option('systems')}, or ask for {option('question', 'ranking')}"
-        )
-    if asked == "ranking" and len(chosen) < 2:
-        raise UsageError(f"a ranking needs several systems, and here {_are(chosen)}")
-    return chosen, asked
-
-
-def _are(names: Sequence[str]) -> str:
-    return f"is only '{names[0]}'" if len(names) == 1 else f"are {abbreviated(names)}"
 
 
 def _study(

@@ -44,7 +44,7 @@ def planned_study(
         for each in records
     ]
     (folder / "scores.jsonl").write_text("".join(json.dumps(each) + "\n" for each in scores))
-    table = plan_table(budget, scores="scores.jsonl", **settings)
+    table = plan_table(budget, **{"scores": "scores.jsonl", **settings})
     return make_study(folder, table, settings=f"answers_per_task = {answers}", records=records)
 
 

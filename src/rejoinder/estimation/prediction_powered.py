@@ -95,18 +95,22 @@ class Means:
         self, a: int, b: int, confidence: float = 0.95
     ) -> tuple[float, float, float, float]:
         """Return the difference a - b, the ends of its interval, and its two-sided p-value."""
-        table = self.covariance
-        variance = max(table[a, a] + table[b, b] - 2 * table[a, b], 0.0)
         difference = float(self.mean[a] - self.mean[b])
-        freedom = self._freedom_of_difference(a, b)
-        reach = float(np.sqrt(variance) * _quantile(freedom, confidence))
+        deviation, freedom = self.error_of_difference(a, b)
+        reach = deviation * _quantile(freedom, confidence)
         if np.isnan(reach):
             p = float("nan")
-        elif variance == 0:
+        elif deviation == 0:
             p = float(difference == 0)
         else:
-            p = float(2 * stdtr(freedom, -abs(difference) / np.sqrt(variance)))
+            p = float(2 * stdtr(freedom, -abs(difference) / deviation))
         return difference, difference - reach, difference + reach, p
+
+    def error_of_difference(self, a: int, b: int) -> tuple[float, float]:
+        """Return the standard error of the difference a - b, and its degrees of freedom."""
+        table = self.covariance
+        variance = max(table[a, a] + table[b, b] - 2 * table[a, b], 0.0)
+        return float(np.sqrt(variance)), self._freedom_of_difference(a, b)
 
     def _freedom_of_difference(self, a: int, b: int) -> float:
         shares = self.shares[a] * self.covariance[a, a] + self.shares[b] * self.covariance[b, b]

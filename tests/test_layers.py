@@ -28,6 +28,7 @@ LAYERS = [
     {"metrics", "systems"},
     {"meta_evaluation"},
     {"estimation"},
+    {"trust"},
     {"pairwise"},
     {"annotate"},
     {"fitting", "reporting", "recipe"},

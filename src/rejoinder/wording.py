@@ -19,6 +19,7 @@ FLAGS = {
     "metrics": "--metric",
     "drop_annotators": "--drop-annotator",
     "output": "-o",
+    "own_systems": "--own-system",
     "overrides": "--set",
     "question": "--for",
     "systems": "--system",

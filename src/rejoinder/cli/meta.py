@@ -24,6 +24,7 @@ from rejoinder.cli.options import (
     StrictOption,
     SvgOption,
     count_option,
+    decimal,
     flag,
     parse_columns,
     svg_problems,
@@ -142,6 +143,38 @@ def meta(
     columns: ColumnsOption = None,
     strict: StrictOption = False,
     any_language: AnyLanguageOption = False,
+    as_judges: Annotated[
+        bool, flag("--as-judges", "Review all metrics as judges, also where there is no judge.")
+    ] = False,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            "--epsilon",
+            metavar="E",
+            parser=decimal(0, 0.99),
+            help="How much worse a judge may be than an annotator; .1 by default.",
+        ),
+    ] = None,
+    own_system: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--own-system", metavar="NAME", help="It uses the judges' own model; repeatable."
+        ),
+    ] = None,
+    again: Annotated[
+        str | None,
+        typer.Option("--again", metavar="SCORES", help="Of a second run: are they the same?"),
+    ] = None,
+    costs: Annotated[
+        str | None,
+        typer.Option("--costs", metavar="FILE", help="As 'score --costs' writes it."),
+    ] = None,
+    answers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--answers", metavar="FILE", help="Of 'pairs judge': position bias; repeatable."
+        ),
+    ] = None,
     json: JsonOption = False,
     resamples: ResamplesOption = RESAMPLES,
     seed: SeedOption = SEED,
@@ -173,6 +206,12 @@ def meta(
             "--evaluator": evaluator is not None,
             "--strict": strict,
             "--any-language": any_language,
+            "--as-judges": as_judges,
+            "--epsilon": epsilon is not None,
+            "--own-system": bool(own_system),
+            "--again": again is not None,
+            "--costs": costs is not None,
+            "--answers": bool(answers),
         }
         problems += [
             f"{name} has no use with --references" for name, used in unused.items() if used
@@ -196,7 +235,7 @@ def meta(
         raise UsageError("where are the scores? Give SCORES, a file that 'score' wrote")
     if svg is not None and not curve:
         problems.append("--svg draws the curve: add --curve")
-    check_output(svg, [items, scores, set_ratings, evaluator])
+    check_output(svg, [items, scores, set_ratings, evaluator, again, costs, *(answers or ())])
     result = run(
         items,
         scores=scores,
@@ -217,6 +256,12 @@ def meta(
         evaluator=evaluator,
         strict=strict,
         any_language=any_language,
+        as_judges=as_judges,
+        epsilon=epsilon,
+        own_systems=own_system or (),
+        again=again,
+        costs=costs,
+        answers=answers or (),
         resamples=resamples,
         seed=seed,
         problems=problems,
@@ -232,6 +277,7 @@ def meta(
 
 def _print(result: MetaResult, human_system: str, *, drop_unreliable: bool) -> None:
     from rejoinder.reporting import meta_tables as tables
+    from rejoinder.reporting.judge_tables import judge_notes, judge_tables
 
     show(tables.correlation_table(result, result.correct))
     for table in (
@@ -241,6 +287,7 @@ def _print(result: MetaResult, human_system: str, *, drop_unreliable: bool) -> N
         tables.auc_table(result),
         tables.difference_table(result),
         *tables.coverage_tables(result, result.correct),
+        *judge_tables(result.judges),
         *(tables.curve_table(name, points) for name, points in result.curves.items()),
     ):
         if table is not None:
@@ -255,6 +302,8 @@ def _print(result: MetaResult, human_system: str, *, drop_unreliable: bool) -> N
     )
     for name, reason in result.refused.items():
         say(f"{name}: left out: {reason}")
+    for note in judge_notes(result.judges):
+        say(note)
     if result.unrated:
         say(f"{result.unrated:,} of {result.rated + result.unrated:,} have no rating")
 

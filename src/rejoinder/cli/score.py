@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -68,6 +69,12 @@ def score(
         int | None,
         count_option("--most-tokens", "Tokens that each judge may spend.", min=0),
     ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            "--costs", metavar="FILE", help="Also write what each metric took, for 'meta'."
+        ),
+    ] = None,
 ) -> None:
     """Score replies with one or more metrics.
 
@@ -83,7 +90,10 @@ def score(
     limits = _limits(fail_under or [], metric)
     summary_only = output is None and sys.stdout.isatty()
     to_stdout = not summary_only and (output is None or str(output) == "-")
-    if problems := stdout_problems(json, output, "scores"):
+    problems = stdout_problems(json, output, "scores")
+    if str(costs) == "-":
+        problems.append("--costs - would mix two outputs: name a file")
+    if problems:
         raise UsageError(*problems)
     result = run(
         items,
@@ -101,6 +111,7 @@ def score(
         processes=processes,
         most_requests=most_requests,
         most_tokens=most_tokens,
+        costs=costs,
         monitor=TerminalMonitor(),
     )
     if json:

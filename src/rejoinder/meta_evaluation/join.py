@@ -75,6 +75,8 @@ class Joined:
     """By metric, why an item (id, "") or a context of a system (id, system) is unscored."""
     rated_sets: Mapping[tuple[str, str], Item] | None = None
     """Ratings of sets by (context, system), instead of those of the items."""
+    judging: dict[str, dict[str, Floats]] = field(default_factory=dict)
+    """By metric and kind, how a language model judged each item, and what it cost."""
 
     @cached_property
     def human(self) -> Floats:
@@ -170,6 +172,7 @@ def join(
     seen: set[tuple[str, str, str, str]] = set()
     signed: dict[str, tuple[str, int]] = {}
     coverage: dict[str, dict[str, Floats]] = {}
+    judging: dict[str, dict[str, Floats]] = {}
     reasons: dict[str, dict[tuple[str, str], str]] = {}
     for line, score in scores:
         key = score.metric, score.level, score.id, score.system or ""
@@ -212,9 +215,10 @@ def join(
             system_scores.setdefault(score.metric, {})[score.id] = value
         else:
             _column(columns, score.metric, len(items))[place[score.id]] = value
-            for kind, share in (score.coverage or {}).items():
-                known_as = coverage.setdefault(score.metric, {})
-                _column(known_as, kind, len(items))[place[score.id]] = share
+            for into, record in ((coverage, score.coverage), (judging, score.judging)):
+                for kind, number in (record or {}).items():
+                    known_as = into.setdefault(score.metric, {})
+                    _column(known_as, kind, len(items))[place[score.id]] = number
     for name in columns:
         missing = [item.id for item in items if (name, "item", item.id, "") not in seen]
         if missing:
@@ -233,4 +237,5 @@ def join(
         coverage,
         signatures,
         reasons,
+        judging=judging,
     )

@@ -341,15 +341,27 @@ def holm(pvalues: ArrayLike) -> Floats:
     The i-th smallest of m becomes the largest (m - j + 1) p_j of j <= i, at most 1.  NaN, a test
     that was not made, stays NaN and does not count.
     """
-    p_values = np.asarray(pvalues, dtype=np.float64)
-    tested = np.flatnonzero(~np.isnan(p_values))
-    values = p_values.ravel()[tested]
-    if ((values < 0) | (values > 1)).any():
-        raise ValueError("p-values must lie between 0 and 1")
+    p_values, tested, values = _tested(pvalues)
     order = np.argsort(values, kind="stable")
     factors = np.arange(values.size, 0, -1)
     adjusted = np.full(p_values.size, np.nan)
     adjusted[tested[order]] = np.minimum(1.0, np.maximum.accumulate(factors * values[order]))
+    return adjusted.reshape(p_values.shape)
+
+
+def benjamini_yekutieli(pvalues: ArrayLike) -> Floats:
+    """Return p-values adjusted for the false discovery rate, however the tests depend on each
+    other, in the same shape (Benjamini & Yekutieli 2001).
+
+    The i-th smallest of m becomes the smallest m c(m) p_j / j of j >= i, at most 1, with
+    c(m) = 1 + 1/2 + … + 1/m.  NaN, a test that was not made, stays NaN and does not count.
+    """
+    p_values, tested, values = _tested(pvalues)
+    order = np.argsort(values, kind="stable")[::-1]
+    places = np.arange(values.size, 0, -1)
+    factors = values.size * (1 / places).sum() / places
+    adjusted = np.full(p_values.size, np.nan)
+    adjusted[tested[order]] = np.minimum(1.0, np.minimum.accumulate(factors * values[order]))
     return adjusted.reshape(p_values.shape)
 
 
@@ -387,6 +399,16 @@ def letters(order: Sequence[int], adjusted: ArrayLike, alpha: float = 0.05) -> l
 def _letter(number: int) -> str:
     """Return a … z, then a1, b1 …"""
     return chr(ord("a") + number % 26) + (str(number // 26) if number >= 26 else "")
+
+
+def _tested(pvalues: ArrayLike) -> tuple[Floats, NDArray[np.intp], Floats]:
+    """Return p-values as an array, the places of those that are not NaN, and these."""
+    p_values = np.asarray(pvalues, dtype=np.float64)
+    tested = np.flatnonzero(~np.isnan(p_values))
+    values = p_values.ravel()[tested]
+    if ((values < 0) | (values > 1)).any():
+        raise ValueError("p-values must lie between 0 and 1")
+    return p_values, tested, values
 
 
 def _standard(values: Floats) -> Floats:

@@ -34,6 +34,8 @@ class BatchScores:
     """The references that the evaluator retrieved, if the metric has one."""
     judging: Sequence[dict[str, float] | None] | None = None
     """How a language model judged each item, if the metric asks one."""
+    seconds: float = 0.0
+    """What it took to score the batch; what several metrics share counts for the first of them."""
 
     @property
     def scored(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

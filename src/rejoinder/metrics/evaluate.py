@@ -6,8 +6,9 @@ items. Set metrics need all replies of a system together: :func:`score_sets`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,7 +90,7 @@ def evaluate(
             on_note or ignore,
             on_part,
         )
-        results = [context.score(metric) for metric in metrics]
+        results = [_timed(context, metric) for metric in metrics]
         yield chunk, results
         for which in list(unscored):
             if results[which].scored.any():
@@ -100,6 +101,12 @@ def evaluate(
     for which, reason in unscored.items():
         if strict and reason is not None:
             raise DataError(f"{metrics[which]}: no item could be scored: {reason}")
+
+
+def _timed(context: ScoringContext, metric: ItemMetric) -> BatchScores:
+    began = time.perf_counter()
+    scores = context.score(metric)
+    return replace(scores, seconds=time.perf_counter() - began)
 
 
 def _one_batch(items: Iterable[Item] | Iterable[ItemTable]) -> Iterator[ItemTable]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rejoinder.item_table import ItemTable
 from rejoinder.metrics.batch import Floats
 from rejoinder.metrics.batch_scores import BatchScores
+from rejoinder.metrics.costs import MetricCost, cost_of_batch
 from rejoinder.metrics.metric import Metric
 from rejoinder.metrics.records import coverage_records, item_score_lines
 from rejoinder.metrics.tallies import Tallies
@@ -40,6 +41,10 @@ class ScoredPiece:
     """By metric, the reason for each item without a score."""
     coverage: Sequence[list[dict[str, float] | None] | None] = ()
     """By metric, how well an evaluator covers the items, if it has one."""
+    judging: Sequence[Sequence[dict[str, float] | None] | None] = ()
+    """By metric, how a language model judged the items, if it asks one."""
+    costs: Sequence[MetricCost] = ()
+    """By metric, what the scores took; always there."""
 
     @classmethod
     def of(
@@ -54,8 +59,9 @@ class ScoredPiece:
             item_score_lines(labels, items, results, parts=wanted.parts) if wanted.lines else b""
         )
         tallies = Tallies.of(items, results, with_contexts=wanted.contexts)
+        costs = [cost_of_batch(result) for result in results]
         if not wanted.values:
-            return cls(items.ids, lines, tallies)
+            return cls(items.ids, lines, tallies, costs=costs)
         return cls(
             items.ids,
             lines,
@@ -71,4 +77,6 @@ class ScoredPiece:
                 for result in results
             ],
             [None if each.coverage is None else coverage_records(each) for each in results],
+            [each.judging for each in results],
+            costs,
         )

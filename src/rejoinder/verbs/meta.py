@@ -32,6 +32,7 @@ from rejoinder.meta_evaluation.set_ratings import match_sets, rated_sets
 from rejoinder.metrics.evaluate import evaluate, score_sets
 from rejoinder.metrics.metric_set import make_metrics
 from rejoinder.metrics.records import item_scores, set_scores
+from rejoinder.trust.review import JudgesReview
 from rejoinder.verbs.annotators import check_annotators, check_distractor, limit_problems
 from rejoinder.verbs.arguments import (
     MAX_DISTRACTOR,
@@ -40,9 +41,11 @@ from rejoinder.verbs.arguments import (
     SEED,
     as_metrics,
     as_names,
+    as_paths,
     check_resampling,
     evaluator_folder,
 )
+from rejoinder.verbs.meta_judges import JudgeQuestions, judges_to_dict
 from rejoinder.verbs.meta_records import (
     annotators_to_dict,
     result_to_dict,
@@ -65,6 +68,7 @@ from rejoinder.wording import option
 
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
+    from rejoinder.files.paths import AnyPath
     from rejoinder.inputs.items import ItemsLike
     from rejoinder.verbs.arguments import EvaluatorLike, Metrics
     from rejoinder.verbs.scores import ScoresLike
@@ -91,6 +95,8 @@ class MetaResult(TableResult, MetaEvaluation):
     safeguards: Safeguards = field(default_factory=Safeguards)
     statistic: Statistic = "spearman"
     correct: list[str] = field(default_factory=list)
+    judges: JudgesReview | None = None
+    """The review of the judges, if there are some or it was asked for."""
     frame_kind: str | None = field(default=None, compare=False)
 
     def columns(self) -> FrameColumns:
@@ -120,6 +126,7 @@ class MetaResult(TableResult, MetaEvaluation):
             "by_coverage": [third_to_dict(third) for third in self.by_coverage],
             "annotators": annotators_to_dict(self.annotators, self.before),
             "contamination": self.safeguards.to_dict()["contamination"],
+            "judges": judges_to_dict(self.judges),
         }
 
     def _repr_html_(self) -> str:
@@ -163,6 +170,12 @@ def meta(
     evaluator: EvaluatorLike | None = None,
     any_language: bool = False,
     strict: bool = False,
+    as_judges: bool = False,
+    epsilon: float | None = None,
+    own_systems: Sequence[str] = (),
+    again: ScoresLike | None = None,
+    costs: AnyPath | None = None,
+    answers: AnyPath | Sequence[AnyPath] = (),
     resamples: int = RESAMPLES,
     seed: int = SEED,
     problems: Sequence[str] = (),
@@ -181,13 +194,23 @@ def meta(
     (``min_kappa``) or prefer planted distractors (``max_distractor``) are listed, and left out with
     ``drop_unreliable``. At level "context", ``set_ratings`` are people's ratings of whole sets, as
     of their diversity (a file, or dictionaries with context_id, system and ratings); those of
-    single replies are not read then. ``problems`` of the caller are reported with those that are
+    single replies are not read then.
+
+    If a metric is a judge, or with ``as_judges``, ``result.judges`` says whether metrics may stand
+    in for an annotator (up to ``epsilon`` worse), which biases they have, whether they repeat
+    themselves, and what they cost. ``own_systems`` use the judges' own model; ``again`` are scores
+    of a second run, ``costs`` the file of :func:`score`, ``answers`` those of judges of pairs.
+    ``problems`` of the caller are reported with those that are
     detected here.
     """
     metrics, scores = split_scores(metrics, scores)
     names, correct_systems = as_metrics(metrics), as_names(correct)
+    questions = JudgeQuestions(
+        as_judges, epsilon, as_names(own_systems), again, costs, as_paths(answers)
+    )
     all_problems = [
         *problems,
+        *questions.problems(level, correct_systems),
         *_problems(level, curve, correct_systems, drop_annotators, drop_unreliable),
         *_dialogue_problems(level, turns, correct_systems, drop_annotators, drop_unreliable),
         *_set_problems(items, scores, set_ratings, level, correct_systems),
@@ -253,6 +276,9 @@ def meta(
             else:
                 joined = replace(joined, rated_sets=rated_sets(annotators.items))
         evaluation = evaluate_metrics(joined, level, settings)
+        judges = None
+        if level == "item" and not correct_systems and questions.wanted(joined):
+            judges = questions.review(joined, Resampling(resamples, seed))
         curves = (
             _curves(replies, evaluation, draws, seed, folder, any_language, monitor)
             if curve
@@ -266,6 +292,7 @@ def meta(
         safeguards=safeguards,
         statistic=statistic,
         correct=correct_systems,
+        judges=judges,
         frame_kind=source.frame_kind,
     )
 

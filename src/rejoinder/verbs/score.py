@@ -19,6 +19,7 @@ from rejoinder.files.output import open_output
 from rejoinder.files.paths import check_output
 from rejoinder.items import UNNAMED, Item, Reference, Score, item_from
 from rejoinder.metrics.batch import Floats
+from rejoinder.metrics.costs import MetricCost, write_costs
 from rejoinder.metrics.evaluate import SystemScore, evaluate, score_sets
 from rejoinder.metrics.metric import ItemMetric, Metric
 from rejoinder.metrics.metric_set import MetricSet, make_metrics
@@ -99,9 +100,13 @@ class ScoreResult(TableResult, Mapping[str, MetricScores]):
         safeguards: Safeguards | None = None,
         frame_kind: str | None = None,
         coverage: Mapping[str, Sequence[dict[str, float] | None]] | None = None,
+        judging: Mapping[str, Sequence[dict[str, float] | None]] | None = None,
+        costs: Mapping[str, MetricCost] | None = None,
     ) -> None:
         self._scores, self.metrics = scores, metrics
-        self._coverage = coverage or {}
+        self._coverage, self._judging = coverage or {}, judging or {}
+        self.costs = dict(costs or {})
+        """By metric of single replies, what its scores took: seconds, requests, tokens."""
         self.summaries, self.sets = list(summaries), list(sets)
         self.ids, self.systems = list(ids), list(systems)
         self.blank_replies = dict(blank_replies or {})
@@ -155,7 +160,14 @@ class ScoreResult(TableResult, Mapping[str, MetricScores]):
                 "the scores went to a file only: give its name, or use score(…, keep=True)"
             )
         columns = [
-            (label, each, each.signature, each.values.tolist(), self._coverage.get(label))
+            (
+                label,
+                each,
+                each.signature,
+                each.values.tolist(),
+                self._coverage.get(label),
+                self._judging.get(label),
+            )
             for label, each in self.items()
         ]
         per_item = [
@@ -166,9 +178,10 @@ class ScoreResult(TableResult, Mapping[str, MetricScores]):
                 signature=signature,
                 unscored=each.unscored.get(id),
                 coverage=None if coverage is None else coverage[number],
+                judging=None if judging is None else judging[number],
             )
             for number, id in enumerate(self.ids)
-            for label, each, signature, values, coverage in columns
+            for label, each, signature, values, coverage, judging in columns
         ]
         return per_item + set_scores(self.metrics.labels, self.sets)
 
@@ -270,6 +283,7 @@ def score(
     processes: int = 1,
     most_requests: int | None = None,
     most_tokens: int | None = None,
+    costs: str | os.PathLike[str] | None = None,
     monitor: Monitor = SILENT,
 ) -> ScoreResult:
     """Score replies with one or more metrics.
@@ -288,13 +302,15 @@ def score(
     that an encoder or the evaluator does not know are refused, unless ``any_language``.
     ``processes`` share the work of metrics over words and characters; the results are the same.
     ``most_requests`` and ``most_tokens`` limit what each metric that asks a language model may
-    spend; items beyond it are unscored.
+    spend; items beyond it are unscored. What each metric took goes to the file ``costs``, which
+    :func:`meta` reads; it is in ``result.costs``, too.
     """
     check_number("processes", processes, 1, MAX_PROCESSES)
     check_resampling(0 if resamples is None else resamples, seed)
     folder = evaluator_folder(evaluator)
     to_score = chosen_items(items, replies, references, contexts)
     check_output(output, [path_of(to_score), folder])
+    check_output(costs, [path_of(to_score), folder, output])
     if output is not None and (ending := _TABLE.search(os.fspath(output))):
         raise UsageError(
             f"{os.fspath(output)}: scores are JSON lines: replace {ending[0]} by .jsonl"
@@ -327,6 +343,9 @@ def score(
             processes=processes,
             monitor=monitor,
         )
+    if costs is not None:
+        with open_output(costs) as stream:
+            write_costs(stream, result.costs)
     report_notes(result.notes, safeguards, monitor)
     return result
 
@@ -377,6 +396,7 @@ def run_metrics(
     wanted = Wanted(lines=output is not None, parts=parts, values=keep, contexts=resamples > 0)
     summarizer = Summarizer(metric_set.item_metrics, resamples=resamples, seed=seed)
     kept: list[ScoredPiece] = []
+    costs = dict.fromkeys(metric_set.item_metrics, MetricCost(0, 0.0))
     for_sets: list[Item] = []
     share: list[float] = []
     done = 0
@@ -418,6 +438,8 @@ def run_metrics(
             if keep:
                 kept.append(piece)
             summarizer.add(piece.tallies)
+            for metric, cost in zip(metric_set.item_metrics, piece.costs, strict=True):
+                costs[metric] += cost
             done += len(piece.ids)
             advance(done)
         summarizer.check_splittable()
@@ -439,10 +461,12 @@ def run_metrics(
         for which, metric in enumerate(metric_set.item_metrics)
     }
     coverage: dict[str, list[dict[str, float] | None]] = {}
+    judging: dict[str, list[dict[str, float] | None]] = {}
     for piece in kept:
-        for metric, covered in zip(metric_set.item_metrics, piece.coverage, strict=True):
-            if covered is not None:
-                coverage.setdefault(labels[metric], []).extend(covered)
+        for records, of_piece in ((coverage, piece.coverage), (judging, piece.judging)):
+            for metric, of_metric in zip(metric_set.item_metrics, of_piece, strict=True):
+                if of_metric is not None:
+                    records.setdefault(labels[metric], []).extend(of_metric)
     return ScoreResult(
         scores,
         metrics=metric_set,
@@ -455,6 +479,8 @@ def run_metrics(
         safeguards=safeguards,
         frame_kind=frame_kind,
         coverage=coverage,
+        judging=judging,
+        costs={labels[metric]: cost for metric, cost in costs.items()},
     )
 
 

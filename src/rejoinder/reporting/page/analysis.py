@@ -16,6 +16,7 @@ from rejoinder.errors import DataError
 from rejoinder.evaluator.contamination import ContaminationReport
 from rejoinder.evaluator.coverage import Coverage, CoverageSummary, CoverageTally
 from rejoinder.items import Item
+from rejoinder.meta_evaluation.annotators import Resampling
 from rejoinder.meta_evaluation.evaluation import MetaEvaluation, MetaSettings, evaluate_metrics
 from rejoinder.meta_evaluation.join import Joined
 from rejoinder.meta_evaluation.ranking import (
@@ -31,6 +32,8 @@ from rejoinder.meta_evaluation.ranking import (
 )
 from rejoinder.meta_evaluation.reference_curve import CurvePoint
 from rejoinder.reporting.page.report_data import ReportData
+from rejoinder.trust.review import JudgesReview, ReviewOptions, review_judges
+from rejoinder.trust.runs import is_judge
 
 Floats = NDArray[np.float64]
 
@@ -102,6 +105,8 @@ class Analysis:
     evaluator: EvaluatorInfo | None = None
     curves: Mapping[str, Sequence[CurvePoint]] = field(default_factory=dict)
     ranking_resamples: int = RESAMPLES
+    judges: JudgesReview | None = None
+    """If a metric is a judge, and people rated."""
 
     @property
     def headline(self) -> SystemOrder:
@@ -132,16 +137,23 @@ def analyse(
         rated = np.flatnonzero(~np.isnan(data.joined.human)).tolist()
         items = [data.items[i] for i in rated]
         people = _order(PEOPLE, items, data.joined.human[rated], {}, settings, resamples)
+    agreement = agreement_with_people(data, settings)
+    judges = None
+    if agreement.items is not None and any(map(is_judge, data.metrics)):
+        step("reviewing judges")
+        resampling = Resampling(settings.resamples, settings.seed)
+        judges = review_judges(agreement.joined, ReviewOptions(resampling))
     return Analysis(
         data,
         settings,
         orders,
         people,
-        agreement_with_people(data, settings),
+        agreement,
         _coverage(data, evaluator),
         evaluator,
         curves or {},
         resamples,
+        judges,
     )
 
 
@@ -246,6 +258,11 @@ def _sample(joined: Joined, rated: NDArray[np.intp], seed: int) -> Joined:
         {
             name: {kind: values[keep] for kind, values in kinds.items()}
             for name, kinds in joined.coverage.items()
+        },
+        joined.signatures,
+        judging={
+            name: {kind: values[keep] for kind, values in kinds.items()}
+            for name, kinds in joined.judging.items()
         },
     )
 

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from rejoinder.reporting.page import agreement as parts
 from rejoinder.reporting.page.analysis import Agreement, Analysis
 from rejoinder.reporting.page.item_browser import BrowserData, shortened
+from rejoinder.reporting.page.judges import judge_section
 from rejoinder.reporting.page.rankings import (
     MAX_ORDERS,
     MAX_SYSTEMS,
@@ -76,6 +77,7 @@ def build(analysis: Analysis, provenance: Provenance) -> dict[str, Any]:
         "places": max((len(places) for _, places in every_order), default=0),
         "sets": _sets(analysis),
         "agreement": _agreement(analysis),
+        "judges": judge_section(analysis.judges),
         "references": references(data.items),
         "curves": parts.curve_plots(analysis.curves),
         "curve_rows": parts.curve_rows(analysis.curves),

@@ -1,0 +1,1 @@
+"""What is known about a judge before it takes the place of people."""

@@ -159,7 +159,7 @@ def _alignment(values: Floats, others: Floats, alignment: Alignment) -> Floats:
     if alignment == "accuracy":
         same = np.where(np.isnan(others), np.nan, np.abs(others - values) < TOLERANCE)
         return np.asarray(np.nanmean(same, axis=0))
-    return -np.sqrt(np.nanmean((others - values) ** 2, axis=0))
+    return np.asarray(-np.sqrt(np.nanmean((others - values) ** 2, axis=0)))
 
 
 def _advantage(

@@ -39,6 +39,8 @@ COMMANDS: tuple[str, ...] = (
     "meta @items @scores --json",
     "meta @items @scores --curve --svg >curve.svg",
     "meta @items @scores --evaluator @evaluator",
+    "meta @items @scores --as-judges --again @scores --costs @costs --answers @judged",
+    "score @items -m bleu -o >scores.jsonl --costs >costs.json",
     "calibrate @items @scores --folds 2 --draws 1 -o >>calibrated",
     "calibrate @items @scores --folds 2 --draws 1 --svg >curve.svg",
     "estimate @items @scores --json",
@@ -174,6 +176,8 @@ def inputs() -> dict[str, Path]:
         "curve.json": '{"results": [], "curves": []}',
         "recipe.toml": '[[steps]]\nname = "a"\nrun = ["ls"]\nstdout = "${work}/a.txt"\n',
         "calibration.json": "{}",
+        "costs.json": '{"costs": {"m": {"replies": 12, "seconds": 0.5}}}',
+        "judged.jsonl": '{"a": "0x", "b": "0y", "winner": "a", "orders": ["a", "a"]}\n',
     }
     for name, text in texts.items():
         (folder / name).write_text(text)

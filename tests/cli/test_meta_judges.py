@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
         items.append(
             {
                 "id": str(n),
-                "context": [f"turn {n // 2}"],
+                "context": [f"turn {n // 2}", "well ?"],
                 "response": "x" * int(lengths[n]),
                 "system": ("openai(url=http://127.0.0.1:9/v1,model=qwen3)", "hred")[n % 2],
                 "ratings": {f"ann{k}": float(rating[k]) for k in range(4)},

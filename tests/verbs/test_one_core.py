@@ -116,6 +116,19 @@ def meta() -> tuple[list[str], Call]:
     ], lambda: rejoinder.meta("items.jsonl", scores="scores.jsonl", curve=True, draws=2)
 
 
+def meta_as_judges() -> tuple[list[str], Call]:
+    return [
+        "meta",
+        "items.jsonl",
+        "scores.jsonl",
+        "--as-judges",
+        "--again",
+        "scores.jsonl",
+    ], lambda: rejoinder.meta(
+        "items.jsonl", scores="scores.jsonl", as_judges=True, again="scores.jsonl"
+    )
+
+
 def corpus() -> tuple[list[str], Call]:
     return [
         "corpus",
@@ -355,6 +368,7 @@ CASES = {
     name: case
     for case in (
         score, score_with_an_evaluator, compare, compare_scores, compare_people, meta,
+        meta_as_judges,
         calibrate, estimate, meta_references, corpus, fit, expand, reply, index, show, show_all,
         sample, contexts, plan,
         join, explain, ls, recipe, datasets_list, datasets_export, pairs_plan, pairs_fit,

@@ -107,13 +107,15 @@ def alternative_test(
     rows, tested = [], []
     scored = ~np.isnan(values)
     rated = ~np.isnan(table)
+    shared = rated.sum(axis=0) > 1
     for number, name in enumerate(names):
-        others = np.delete(table, number, axis=0)
-        own = np.flatnonzero(rated[number] & scored & (rated.sum(axis=0) > 1))
+        own = np.flatnonzero(rated[number] & scored & shared)
         if len(own) < MIN_REPLIES or len(np.unique(contexts[own])) < 2:
             continue
-        of_judge = _alignment(values[own], others[:, own], alignment)
-        of_human = _alignment(table[number, own], others[:, own], alignment)
+        others = table[:, own]
+        others[number] = np.nan
+        of_judge = _alignment(values[own], others, alignment)
+        of_human = _alignment(table[number, own], others, alignment)
         judge = (of_judge >= of_human - TOLERANCE).astype(np.float64)
         human = (of_human >= of_judge - TOLERANCE).astype(np.float64)
         p = not_worse_p(judge - human, contexts[own], epsilon)

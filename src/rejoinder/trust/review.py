@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.meta_evaluation.annotators import MAX_ANNOTATORS, TOO_MANY, Resampling
+from rejoinder.meta_evaluation.annotators import Resampling
 from rejoinder.meta_evaluation.correlate import Estimate, correlate_many
 from rejoinder.meta_evaluation.join import Joined
-from rejoinder.meta_evaluation.ratings import annotator_names, rating_table
+from rejoinder.meta_evaluation.ratings import MAX_CELLS, annotator_names, rating_table
 from rejoinder.metrics.costs import MetricCost
 from rejoinder.trust.alternative import (
     EPSILON,
@@ -177,7 +177,9 @@ class _Reviewer:
             return UNNAMED
         if len(names) < MIN_ANNOTATORS:
             return f"{len(names)} annotators; the test needs at least {MIN_ANNOTATORS}"
-        return TOO_MANY if len(names) > MAX_ANNOTATORS else None
+        if len(names) * len(self._joined.items) > MAX_CELLS:
+            return f"{len(names):,} annotators are too many for a table of all replies"
+        return None
 
     def _alternative(self, name: str, signature: str, scores: Floats) -> AlternativeTest | None:
         if self._refused is not None or self._scale is None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.estimate.folds import folds_of
-from rejoinder.estimate.isotonic import isotonic_curve
+from rejoinder.estimation.folds import folds_of
+from rejoinder.estimation.isotonic import isotonic_curve
 from rejoinder.items import Item
 from rejoinder.judges.scale import Scale
 from rejoinder.meta_evaluation.ranking import higher_is_better

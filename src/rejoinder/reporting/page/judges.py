@@ -55,6 +55,11 @@ def _answer(review: JudgesReview) -> str:
     if not tested:
         return "Whether a judge may stand in for an annotator could not be tested."
     passed = sum(test.passed for _, test in tested)
+    if passed and review.constant is not None and review.constant.passed:
+        return (
+            "The annotators hardly agree: by the alternative-annotator test, a judge who always"
+            " gives the mean rating may stand in for one of them, so the test says nothing here."
+        )
     if len(tested) == 1:
         may = "may" if passed else "may not"
         return f"By the alternative-annotator test, the judge {may} stand in for an annotator."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
@@ -17,12 +18,15 @@ JUDGE = "judge(model=qwen3)"
 
 
 def rated_by_three(*, agree: bool) -> tuple[list[Item], list[Score]]:
-    """Return replies with three annotators, who agree with each other and the judge or don't."""
+    """Return replies with three annotators, who agree with each other and the judge, or rate at
+    random, while the judge keeps to the middle."""
+    rng = np.random.default_rng(2)
     items, scores = [], []
     for number, item in enumerate(replies(30, rated=False)):
         opinion = number % 5 + 1
-        others = (number * 7 % 5 + 1, number * 3 % 4 + 1, number // 5 % 5 + 1)
-        given = [min(5, max(1, opinion + d)) for d in (0, 1, -1)] if agree else others
+        given = [min(5, max(1, opinion + d)) for d in (0, 1, -1)]
+        if not agree:
+            opinion, given = 3, rng.integers(1, 6, 3).tolist()
         ratings = {f"ann{n}": float(each) for n, each in enumerate(given)}
         items.append(msgspec.structs.replace(item, ratings=ratings))
         cost = {"answers": 1.0, "spread": 0.0, "requests": 1.0, "tokens": 250.0, "seconds": 0.5}

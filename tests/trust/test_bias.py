@@ -15,6 +15,7 @@ from rejoinder.trust.bias import length_bias, middle_bias, own_bias
 from rejoinder.trust.position import OrderedAnswer, position_bias
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 NONE = Resampling(0)
 SOME = Resampling(200, 7)
 
@@ -24,11 +25,11 @@ def contains(estimate: Estimate, value: float) -> bool:
     return estimate.low <= value <= estimate.high
 
 
-def replies(seed: int, contexts: int = 80, each: int = 4) -> tuple[Floats, Floats, Floats, Floats]:
+def replies(seed: int, contexts: int = 80, each: int = 4) -> tuple[Floats, Floats, Ints, Floats]:
     """Return people's ratings, lengths, the contexts, and noise; nothing depends on anything."""
     rng = np.random.default_rng(seed)
     n = contexts * each
-    where = np.repeat(np.arange(contexts), each)
+    where = np.repeat(np.arange(contexts, dtype=np.int64), each)
     return rng.normal(3, 1, n), rng.integers(5, 80, n).astype(float), where, rng.normal(0, 1, n)
 
 
@@ -83,7 +84,7 @@ def test_constant_columns_have_no_length_bias(constant: str) -> None:
     human, lengths, contexts, noise = replies(3)
     columns = {"scores": noise, "lengths": lengths, "human": human}
     columns[constant] = np.ones(len(human))
-    found = length_bias(*columns.values(), contexts, SOME)
+    found = length_bias(columns["scores"], columns["lengths"], columns["human"], contexts, SOME)
     assert found == Estimate()
 
 
@@ -202,7 +203,7 @@ def test_a_judge_who_always_takes_the_first_is_found_and_one_who_reads_is_not() 
     (found,) = position_bias(always, SOME)
     assert (found.first, found.consistent, found.share_first.value) == (40, 0, 1.0)
     rng = np.random.default_rng(4)
-    reads = [answer(*("aa" if rng.random() < 0.5 else "bb"), n) for n in range(40)]
+    reads = [answer(first, first, n) for n, first in enumerate(rng.choice(["a", "b"], 40))]
     (found,) = position_bias(reads, SOME)
     assert found.share_first.value == 0.5
     assert contains(found.share_first, 0.5)

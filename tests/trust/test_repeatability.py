@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from rejoinder.meta_evaluation.annotators import Resampling
-from rejoinder.trust.cost import MetricCost, cost_of, judged_cost
+from rejoinder.metrics.costs import MetricCost
+from rejoinder.trust.cost import cost_of, judged_cost
 from rejoinder.trust.repeatability import repeatability, repeatability_of_answers
 
 NONE = Resampling(0)

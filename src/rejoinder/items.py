@@ -25,6 +25,8 @@ TURN_END = "\x1f"
 RETRIEVED, PARROT = "retrieved", "parrot"
 """Sources of references that were not written for the context: retrieved from a pool, or a copy
 of the context's last turn."""
+WRITTEN = "llm"
+"""With this begins the source of a reference that a language model wrote: llm:NAME."""
 
 
 Ratings = dict[str, float] | list[float] | float | None
@@ -71,8 +73,14 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def is_retrieved(self) -> bool:
-        """Whether an evaluator added it, in contrast to the references of the test set."""
-        return self.source in (RETRIEVED, PARROT)
+        """Whether ``expand`` or an evaluator added it, in contrast to the references of the test
+        set."""
+        return self.source in (RETRIEVED, PARROT) or self.is_by_model
+
+    @property
+    def is_by_model(self) -> bool:
+        """Whether a language model wrote it."""
+        return self.source is not None and self.source.partition(":")[0] == WRITTEN
 
     def rating(self) -> float | None:
         """Return the mean human rating, None if there is none."""

@@ -200,3 +200,9 @@ PAIR_JUDGES: Registry[Any] = Registry(
     group="rejoinder.pair_judges",
     builtin={"judge-pairs": "rejoinder.judges.pair_judge:PairJudge"},
 )
+
+WRITERS: Registry[Any] = Registry(
+    kind="writer of references",
+    group="rejoinder.writers",
+    builtin={"llm": "rejoinder.retrieve.written.writer:LlmWriter"},
+)

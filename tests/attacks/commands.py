@@ -67,6 +67,9 @@ COMMANDS: tuple[str, ...] = (
     "expand @items --pool @pairs --by bm25 -o >expanded.jsonl",
     "expand @items --pool @index -o >expanded.jsonl",
     "expand @items --evaluator @evaluator -o >expanded.jsonl",
+    "expand @items --by llm(url=http://127.0.0.1:9/v1,model=m) -o >expanded.jsonl",
+    "expand @items --by llm(url=http://127.0.0.1:9/v1,model=m) --evaluator @evaluator"
+    " -o >expanded.jsonl",
     "reply @items --system random --pool @pairs -o >replies.jsonl",
     "reply @items --system c-bm25 --pool @index -o >replies.jsonl",
     "reply @items --system parrot --as-references -o >replies.jsonl",

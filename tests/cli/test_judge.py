@@ -88,6 +88,25 @@ def test_killed_comparisons_go_on_where_they_were(tmp_path: Path, run: Run) -> N
     assert done.returncode == 0, done.stderr
 
 
+def test_killed_writing_of_references_goes_on_where_it_was(tmp_path: Path, run: Run) -> None:
+    lines = [
+        json.dumps({"id": str(n), "context": [f"Turn {n}"], "response": "x"}) for n in range(30)
+    ]
+    (tmp_path / "items.jsonl").write_text("\n".join(lines))
+    with planted_server(say=lambda body: "1. Yes, I do.\n2. Not at all.") as server:
+        spec = f"llm(url={server.url},model=m,structured=false,concurrency=2)"
+        arguments = ["expand", "items.jsonl", "--by", spec, "--k", "2", "-o", "out.jsonl"]
+        before = killed(arguments, server, 8, tmp_path)
+        assert not (tmp_path / "out.jsonl").exists()
+        assert 8 <= before < 30
+        done = run(*arguments, env={"REJOINDER_CACHE": str(tmp_path / "cache")})
+        assert done.returncode == 0, done.stderr
+        assert len(server.answered) == 30 and sum(server.answered.values()) <= 30 + 2
+        written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+        assert [len(item["references"]) for item in written] == [2] * 30
+        assert b"llm by m to http" in done.stderr and b"answers are in the cache" in done.stderr
+
+
 def test_the_cost_is_said_before_the_first_request_and_the_budget_holds(
     tmp_path: Path, run: Run
 ) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rejoinder.judges.choices import Choice, read_choice
-from rejoinder.judges.reading import Unreadable
 from rejoinder.llm.chat import Answer
+from rejoinder.llm.readable import Unreadable
 
 FIRST, SECOND, TIE = Choice(1, 0, 0), Choice(0, 1, 0), Choice(0, 0, 1)
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.judges.reading import ONLY, Reading, Unreadable, read
+from rejoinder.judges.reading import ONLY, Reading, read
 from rejoinder.judges.scale import Scale
 from rejoinder.llm.chat import Answer
+from rejoinder.llm.readable import Unreadable
 
 FIVE = Scale(1, 5)
 

@@ -21,7 +21,7 @@ from rejoinder.judges.rubric import (
     names,
     parse_rubric,
 )
-from rejoinder.judges.texts import DELIMITERS, context_text, delimited, references_text
+from rejoinder.llm.texts import DELIMITERS, context_text, delimited, references_text
 
 GOOD = "---\nscale: 1-5\n---\n# Question\n{context} {reply} {scale}\n"
 

@@ -163,6 +163,13 @@ def expand() -> tuple[list[str], Call]:
     )  # fmt: skip
 
 
+def expand_by_llm() -> tuple[list[str], Call]:
+    by = f"llm(url={Path('address').read_text()},model=m,retries=0)"
+    return [
+        "expand", "items.jsonl", "--by", by, "--k", "2", "-o", "w1.jsonl",
+    ], lambda: rejoinder.expand("items.jsonl", by=by, k=2, output="w2.jsonl")  # fmt: skip
+
+
 def reply() -> tuple[list[str], Call]:
     return ["reply", "items.jsonl", "-s", "c-bm25", "--pool", "pairs.parquet", "-o", "r.jsonl"], (
         lambda: rejoinder.reply("items.jsonl", "c-bm25", pool="pairs.parquet")
@@ -370,7 +377,7 @@ CASES = {
         score, score_with_an_evaluator, compare, compare_scores, compare_people, meta,
         meta_as_judges,
         calibrate, estimate, meta_references, corpus, fit, expand, reply, index, show, show_all,
-        sample, contexts, plan,
+        sample, contexts, plan, expand_by_llm,
         join, explain, ls, recipe, datasets_list, datasets_export, pairs_plan, pairs_fit,
         pairs_judge, pairs_curve, pairs_simulate, train_vectors, train_system, train_calibration,
         annotate_templates, annotate_init, annotate_status, annotate_export,

@@ -65,12 +65,13 @@ def expand(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Add references to items: replies to similar utterances, retrieved from a pool.
+    """Add references to items: replies from a pool, or those of a language model.
 
     Each item keeps its references and gets the replies of the k most similar pairs, without
     duplicates, and its own utterance, as a parrot would return it. Pairs whose utterance is
     (nearly) the last turn of an item are left out. With --evaluator each reference gets a weight
-    from -1 to 1.
+    from -1 to 1. With --by 'llm(url=…,model=…)' a language model is sent the contexts and writes
+    k different replies (8) to each.
     """
     from rejoinder.verbs.expand import expand as run
 
@@ -93,12 +94,18 @@ def expand(
     if json:
         print_json(result)
         return
-    from rejoinder.reporting.expand_tables import expansion_table
+    from rejoinder.reporting.expand_tables import expansion_table, writing_table
+    from rejoinder.retrieve.expand_items import ExpansionReport
 
     report = result.report
-    show(expansion_table(report))
-    if report.pairs < result.k:
-        say(f"the pool has only {report.pairs:,} pairs; all that are similar were used")
+    if isinstance(report, ExpansionReport):
+        show(expansion_table(report))
+        if report.pairs < result.k:
+            say(f"the pool has only {report.pairs:,} pairs; all that are similar were used")
+        by = report.retriever
+    else:
+        show(writing_table(report))
+        by = report.writer
     for reason, count in report.unexpanded.items():
         say(f"{count:,} items left as they were: {reason}")
-    say(f"{output}: by {report.retriever}")
+    say(f"{output}: by {by}")

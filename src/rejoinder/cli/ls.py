@@ -6,11 +6,16 @@ from rejoinder.cli.monitor import TerminalMonitor
 from rejoinder.cli.options import JsonOption, PluginOption, load_plugins
 from rejoinder.cli.terminal import print_json, show
 
-TITLES = {"formats": "Log formats", "systems": "Dialogue systems", "pair_judges": "Judges of pairs"}
+TITLES = {
+    "formats": "Log formats",
+    "systems": "Dialogue systems",
+    "writers": "Writers of references",
+    "pair_judges": "Judges of pairs",
+}
 
 
 def ls(plugin: PluginOption = None, json: JsonOption = False) -> None:
-    """List metrics, tokenizers, log formats, retrievers, dialogue systems and judges of pairs."""
+    """List metrics, tokenizers, log formats, retrievers, dialogue systems, writers and judges."""
     from rejoinder.verbs.ls import ls as run
 
     load_plugins(plugin)

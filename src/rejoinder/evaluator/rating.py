@@ -40,7 +40,7 @@ def rate_references(
     retrieved_of: dict[RatingKey, Sequence[RetrievedReference]] = {}
     for item, some in zip(items, retrieved, strict=True):
         good = tuple(good_references(item)) if evaluator.rater is not None else ()
-        key = tuple(item.context), good, tuple([each.row for each in some])
+        key = tuple(item.context), good, tuple([each.key for each in some])
         retrieved_of[key] = some
         keys.append(key)
 
@@ -105,7 +105,7 @@ def _rating_queries(
     answered: dict[int, Turns],
 ) -> list[list[RatingQuery]]:
     """Return for each retrieved reference the queries whose ratings are averaged."""
-    # the parrot's reply answers no turn of the pool
+    # the parrot's reply, and one of a language model, answer no turn of the pool
     turns = [() if each.row is None else answered[each.row] for each in retrieved]
     return [
         [(context, good, before, each.text) for good in good_replies]

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 KIND = "ratings"
 NO_ROW = -1
-"""Stands in a key for a retrieved reference that is in no row of the pool: the parrot's."""
+"""Stands in a key for a reference that is in no row of the pool: the parrot's, or a model's."""
 
 Turns = tuple[str, ...]
-RatingKey = tuple[Turns, tuple[str, ...], tuple[int | None, ...]]
-"""What decides the ratings of an item: its context, good references, and retrieved rows."""
+RatingKey = tuple[Turns, tuple[str, ...], tuple[int | str | None, ...]]
+"""What decides the ratings of an item: its context, good references, and retrieved rows, or the
+texts that a language model wrote."""
 Ratings = dict[RatingKey, list[float]]
 
 
@@ -46,6 +47,7 @@ def cached_ratings(
 
 def _hash(evaluator: Evaluator, key: RatingKey) -> bytes:
     context, good, rows = key
-    numbers = array("q", [NO_ROW if row is None else row for row in rows])
+    numbers = array("q", [row if isinstance(row, int) else NO_ROW for row in rows])
+    texts = [row for row in rows if isinstance(row, str)]
     number = str(len(context))
-    return key_of(__version__, evaluator.digest, number, *context, *good, numbers.tobytes())
+    return key_of(__version__, evaluator.digest, number, *context, *good, numbers.tobytes(), *texts)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rejoinder.llm.asking import Asking
+from rejoinder.llm.questions import schema_form
 
 MAX_SAMPLES = 100
 TOP = 20
@@ -42,3 +44,14 @@ class JudgeSettings(Asking):
         if self.temperature is not None:
             return self.temperature
         return 0.0 if self.n == 1 else 1.0
+
+    def forms(self, schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the ways in which a model may be asked, the best first; one in a folder writes by
+        no schema."""
+        asked: dict[str, Any] = {"logprobs": True, "top_logprobs": TOP}
+        probabilities = asked if self.logprobs else {}
+        if not self.structured or self.url is None:
+            return [probabilities, {}] if probabilities else [{}]
+        form = schema_form("rating", schema)
+        forms = [{**probabilities, **form}, probabilities, form, {}]
+        return [each for n, each in enumerate(forms) if each not in forms[:n]]

@@ -13,18 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rejoinder.judges.reading import (
-    FENCE,
-    MIN_MASS,
-    UNREADABLE,
-    Token,
-    Unreadable,
-    plain_answer,
-    token_at,
-    tokens_of,
-)
+from rejoinder.judges.reading import MIN_MASS, Token, token_at, tokens_of
 from rejoinder.judges.scale import plain_digits
 from rejoinder.llm.chat import Answer
+from rejoinder.llm.readable import FENCE, UNREADABLE, Unreadable, plain_answer
 
 BETTER = "better"
 """Name of the answer where it is JSON."""

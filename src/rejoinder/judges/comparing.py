@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rejoinder.judges.asked import Cost, Outcome, Query, Questioner, Server
 from rejoinder.judges.asking import JudgeSettings
 from rejoinder.judges.choices import SCHEMA, Choice, read_choice
 from rejoinder.judges.rating import mean_of, notes_of, question
 from rejoinder.judges.rubric import AGAIN, QUESTION, WITH_REFERENCES, Rubric
-from rejoinder.judges.texts import delimited, references_text
 from rejoinder.llm.asking import Telling
 from rejoinder.llm.chat import Message
+from rejoinder.llm.questions import Cost, Outcome, Query, Questioner, Server
+from rejoinder.llm.texts import delimited, references_text
 
 Winner = Literal["a", "b", "tie"]
 
@@ -69,7 +69,9 @@ class Comparer:
 
     def __init__(self, asking: JudgeSettings, rubric: Rubric) -> None:
         self._asking, self.rubric = asking, rubric
-        self._questioner = Questioner(asking, length=LENGTH, schema=SCHEMA)
+        self._questioner = Questioner(
+            asking, asking.name, length=LENGTH, forms=asking.forms(SCHEMA)
+        )
         self.cut = self.lost = 0
 
     @property

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from rejoinder.items import Item
-from rejoinder.judges.asked import Cost, Outcome, Query, Questioner, Server
 from rejoinder.judges.asking import JudgeSettings
 from rejoinder.judges.reading import ONLY, Reading, read
 from rejoinder.judges.rubric import AGAIN, QUESTION, SYSTEM, WITH_REFERENCES, Rubric
-from rejoinder.judges.texts import context_text, delimited, references_text
 from rejoinder.llm.asking import Telling
 from rejoinder.llm.budget import estimate_text
 from rejoinder.llm.chat import Message
+from rejoinder.llm.questions import Cost, Outcome, Query, Questioner, Server
+from rejoinder.llm.texts import context_text, delimited, references_text
 
 MAX_REFERENCES = 5
 """References that are shown, those with the highest weight."""
@@ -50,7 +50,9 @@ class Rater:
     def __init__(self, asking: JudgeSettings, rubric: Rubric) -> None:
         self._asking, self.rubric = asking, rubric
         length = LENGTH_PER_NUMBER * max(1, len(rubric.dimensions))
-        self._questioner = Questioner(asking, length=length, schema=_schema(rubric))
+        self._questioner = Questioner(
+            asking, asking.name, length=length, forms=asking.forms(_schema(rubric))
+        )
         self.cut = self.lost = self.without_probabilities = self.read = 0
 
     @property

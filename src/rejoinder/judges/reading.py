@@ -22,19 +22,14 @@ import msgspec
 
 from rejoinder.judges.scale import Scale, plain_digits
 from rejoinder.llm.chat import Answer
+from rejoinder.llm.readable import FENCE, UNREADABLE, Unreadable, plain_answer
 
 MIN_MASS = 0.1
 """Smallest share of the probability that numbers of the scale must have."""
-MAX_SHOWN = 80
-"""Characters of an unreadable answer that its reason shows."""
-REFUSED = "the model refused to answer"
 ONLY = "rating"
 """Name of the number of a rubric without dimensions, where the answer is JSON."""
-UNREADABLE = "the answer cannot be read"
 OFF_SCALE = "the answer is not on the scale"
-THINKING = "the answer ends while the model is thinking; a larger max_tokens may help"
 
-_THOUGHTS = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 _NUMBER = re.compile(
     r"[\s*_`\"'(「『【]*(?:(?:the |my )?"
     r"(?:score|rating|answer|评分|分数|得分|回答|评价|評価|点数|スコア)"
@@ -42,7 +37,6 @@ _NUMBER = re.compile(
     r"(?P<number>\d{1,4})(?:\.0+)?\s*(?:/\s*(?P<of>\d{1,4})|点|分|points?)?[\s*_`\"')」』】.。!！]*",
     re.IGNORECASE,
 )
-FENCE = re.compile(r"\s*```(?:json)?[ \t]*\n(?P<inside>.*?)\n?\s*```\s*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -53,20 +47,6 @@ class Reading:
     mass: float | None = None
     """Share of the probability that the numbers of the scale had, the least of all dimensions;
     None if the server gave no probabilities."""
-
-
-@dataclass(frozen=True)
-class Unreadable:
-    """Why an answer cannot be read."""
-
-    kind: str
-    text: str = ""
-
-    @property
-    def reason(self) -> str:
-        shown = " ".join(self.text.split())
-        shown = shown if len(shown) <= MAX_SHOWN else f"{shown[:MAX_SHOWN]}…"
-        return f"{self.kind}: '{shown}'" if shown else self.kind
 
 
 class _Top(msgspec.Struct):
@@ -102,24 +82,6 @@ def read(answer: Answer, scale: Scale, dimensions: Sequence[str]) -> Reading | U
     if dimensions or text.lstrip().startswith(("{", "```")):
         return _object(text, start, tokens, scale, dimensions or (ONLY,))
     return _number(text, start, tokens, scale)
-
-
-def plain_answer(answer: Answer) -> tuple[str, int, Unreadable | None]:
-    """Return the text after the model's thoughts, where it begins, and why there is none."""
-    if answer.refusal is not None:
-        return "", 0, Unreadable(REFUSED, answer.refusal)
-    start = 0
-    if answer.text.lstrip().startswith("<think>"):
-        thoughts = _THOUGHTS.match(answer.text)
-        if thoughts is None:
-            return "", 0, Unreadable(THINKING)
-        start = thoughts.end()
-    text = answer.text[start:]
-    if not text.strip():
-        finish = answer.finish_reason
-        why = "" if finish in (None, "stop") else f" (finish_reason {finish})"
-        return "", 0, Unreadable(f"the answer is empty{why}")
-    return text, start, None
 
 
 def _number(text: str, start: int, tokens: Sequence[Token], scale: Scale) -> Reading | Unreadable:

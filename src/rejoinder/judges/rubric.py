@@ -31,7 +31,7 @@ from pathlib import Path
 from rejoinder.errors import DataError, UsageError
 from rejoinder.files.paths import expand_user, open_regular
 from rejoinder.judges.scale import Scale
-from rejoinder.judges.texts import DELIMITERS
+from rejoinder.llm.texts import DELIMITERS
 from rejoinder.spec import did_you_mean
 
 MAX_BYTES = 2**20

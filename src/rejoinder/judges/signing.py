@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rejoinder.judges.asked import Server
 from rejoinder.judges.asking import JudgeSettings
 from rejoinder.judges.rubric import Rubric
+from rejoinder.llm.questions import Server
 from rejoinder.version import __version__
 
 

@@ -6,6 +6,7 @@ from rich.table import Table
 
 from rejoinder.reporting.tables import number, plain_table
 from rejoinder.retrieve.expand_items import ExpansionReport
+from rejoinder.retrieve.written.expand_items import WritingReport
 
 
 def expansion_table(account: ExpansionReport) -> Table:
@@ -27,4 +28,25 @@ def expansion_table(account: ExpansionReport) -> Table:
         table.add_row(name, f"{count:,}")
     table.add_row("mean similarity of the nearest", number(account.nearest))
     table.add_row("mean similarity of the last", number(account.kth))
+    return table
+
+
+def writing_table(report: WritingReport) -> Table:
+    """Return counts of the references that a language model wrote."""
+    table = plain_table("written", "", right=[1])
+    rows = [
+        ("items", report.items),
+        ("contexts", report.contexts),
+        ("replies written", report.written),
+        ("  left out, nearly the same as another", report.repeated),
+        ("  left out, in another language", report.foreign),
+        ("references added", report.references),
+        ("parrots added", report.parrots),
+        ("items left as they were", sum(report.unexpanded.values())),
+        (f"items with fewer than {report.k} new references", report.fewer),
+        ("requests", report.requests),
+        ("tokens", report.tokens),
+    ]
+    for name, count in rows:
+        table.add_row(name, f"{count:,}")
     return table

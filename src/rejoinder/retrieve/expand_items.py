@@ -108,7 +108,7 @@ def expand(
         work, _ = stack.enter_context(work_on(output))
         source = items if isinstance(items, ItemFile) else ItemFile(items)
         if source.once:
-            source.path = _spool(source, work)
+            source.path = spool(source, work)
             stack.callback(Path(source.path).unlink)
         # wrong arguments and wrong items are reported before the long work begins
         running = stack.enter_context(open_engine(engine, work / "engine")) if engine else None
@@ -154,7 +154,7 @@ def _write(
     tally = _Tally(report, k)
     done = 0
     with open_output(output) as stream:
-        for batch in _batched(read_items(source), BATCH_ITEMS):
+        for batch in batched(read_items(source), BATCH_ITEMS):
             numbers = queries.query_numbers[done : done + len(batch)].tolist()
             done += len(batch)
             retrieved = selector.select(batch, numbers)
@@ -164,7 +164,7 @@ def _write(
     tally.finish()
 
 
-def _spool(source: ItemFile, work: Path) -> str:
+def spool(source: ItemFile, work: Path) -> str:
     """Copy items from a pipe into a file, which can be read twice."""
     path = work / "items.jsonl"
     with ExitStack() as stack, open(path, "wb") as file:
@@ -248,6 +248,7 @@ class _Tally:
             self._report.kth = self._kth / expanded
 
 
-def _batched(items: Iterator[Item], size: int) -> Iterator[list[Item]]:
+def batched(items: Iterator[Item], size: int) -> Iterator[list[Item]]:
+    """Yield the items in lists of this size, the last one shorter."""
     while batch := list(islice(items, size)):
         yield batch

@@ -84,15 +84,23 @@ class ItemQueries:
 
 
 class RetrievedReference(NamedTuple):
-    """A new reference of an item, and the row of the pool that it is from; None for the parrot."""
+    """A new reference of an item, and the row of the pool that it is from; None for the parrot,
+    and for what a language model wrote."""
 
     text: str
     row: int | None
     similarity: float | None = None
+    source: str | None = None
+    """Of what a language model wrote."""
+
+    @property
+    def key(self) -> int | str | None:
+        """What decides its rating, in a given context: the row, or the text that a model wrote."""
+        return self.row if self.source is None else self.text
 
     def reference(self, weight: float | None = None) -> Reference:
         if self.row is None:
-            return Reference(self.text, weight=weight, source=PARROT)
+            return Reference(self.text, weight=weight, source=self.source or PARROT)
         return Reference(self.text, weight=weight, source=RETRIEVED, score=self.similarity)
 
 

@@ -1,4 +1,4 @@
-"""``expand``: add retrieved references to items."""
+"""``expand``: add references to items, retrieved ones or those of a language model."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rejoinder.errors import UsageError
 from rejoinder.files import paths
 from rejoinder.files.item_file import ItemFile
+from rejoinder.registry import WRITERS
+from rejoinder.spec import parse
 from rejoinder.verbs.arguments import evaluator_folder
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.notes import keep_notes
@@ -20,6 +22,7 @@ from rejoinder.wording import option
 if TYPE_CHECKING:
     from rejoinder.files.columns import Columns
     from rejoinder.retrieve.expand_items import ExpansionReport
+    from rejoinder.retrieve.written.expand_items import WritingReport
     from rejoinder.verbs.arguments import EvaluatorLike
 
 
@@ -29,7 +32,7 @@ class ExpandResult(Result):
 
     items: Path
     k: int
-    report: ExpansionReport
+    report: ExpansionReport | WritingReport
 
     def to_dict(self) -> dict[str, Any]:
         return self.report.to_dict()
@@ -60,7 +63,32 @@ def expand(
     the evaluator has it), and the utterance itself, unless ``parrot`` is False. Pairs whose
     utterance is (nearly) the last turn of an item are left out, unless ``keep_leaks``. To expand
     items in memory, use :meth:`Evaluator.expand`.
+
+    With ``by="llm(url=…,model=…)"``, a language model writes the replies instead, 8 by default and
+    without the utterance. An ``evaluator`` then only gives the weights.
     """
+    if by is not None and parse(by).name in WRITERS.names():
+        from rejoinder.verbs.expand_written import expand_written
+
+        unused = {
+            option("pool"): pool is not None,
+            option("keep_leaks", True): keep_leaks,
+            option("split"): split is not None,
+            option("engine"): engine is not None,
+        }
+        if given := [name for name, used in unused.items() if used]:
+            raise UsageError(f"a language model searches nothing: leave out {', '.join(given)}")
+        return expand_written(
+            ItemFile(os.fspath(items), columns, monitor.note),
+            Path(output),
+            by,
+            k=k,
+            parrot=bool(parrot),
+            evaluator=evaluator_folder(evaluator),
+            language=language,
+            any_language=any_language,
+            monitor=monitor,
+        )
     from rejoinder.retrieve.expand_items import DEFAULT_RETRIEVER
     from rejoinder.retrieve.expand_items import expand as run
     from rejoinder.retrieve.retrieved_references import (

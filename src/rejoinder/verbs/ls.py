@@ -13,6 +13,7 @@ from rejoinder.registry import (
     RETRIEVERS,
     SYSTEMS,
     TOKENIZERS,
+    WRITERS,
     Registry,
 )
 from rejoinder.spec import parameters, print_value
@@ -25,6 +26,7 @@ REGISTRIES = {
     "formats": READERS,
     "retrievers": RETRIEVERS,
     "systems": SYSTEMS,
+    "writers": WRITERS,
     "pair_judges": PAIR_JUDGES,
 }
 
@@ -48,7 +50,7 @@ class LsResult(TableResult):
 
 
 def ls(*, monitor: Monitor = SILENT) -> LsResult:
-    """List metrics, tokenizers, log formats, retrievers, dialogue systems and judges of pairs."""
+    """List metrics, tokenizers, log formats, retrievers, dialogue systems, writers and judges."""
     return LsResult({name: _entries(r, monitor) for name, r in REGISTRIES.items()})
 
 

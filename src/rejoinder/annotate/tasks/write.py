@@ -14,7 +14,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from rejoinder.annotate.masking import mask_words, word_spans
-from rejoinder.annotate.repeats import MIN_CHARACTERS, Texts, normal_form
 from rejoinder.annotate.settings_file import Problem
 from rejoinder.annotate.study import Slot, Study, StudySettings, WriteSettings
 from rejoinder.annotate.tasks.kind import (
@@ -35,6 +34,7 @@ from rejoinder.errors import DataError, UsageError
 from rejoinder.items import Item
 from rejoinder.registry import TOKENIZERS
 from rejoinder.text.languages import language
+from rejoinder.text.repeats import MIN_CHARACTERS, Texts, normal_form
 from rejoinder.text.scripts import unsplit_script
 from rejoinder.text.tokenizers.tokenizer import Tokenizer
 

@@ -32,24 +32,27 @@ def references(items: Sequence[Item]) -> References:
     seen: set[tuple[str, str, float | None, float | None]] = set()
     weights: list[float] = []
     scores: list[float] = []
-    with_items = 0
+    with_items = by_model = 0
     for item in items:
         for reference in item.references:
             key = item.group, reference.text, reference.weight, reference.score
             if key in seen:
                 continue
             seen.add(key)
+            by_model += reference.is_by_model
             if reference.source != RETRIEVED:
-                with_items += 1
+                with_items += not reference.is_by_model
                 continue
             if reference.weight is not None:
                 weights.append(reference.weight)
             if reference.score is not None:
                 scores.append(reference.score)
-    retrieved = len(seen) - with_items
+    retrieved = len(seen) - with_items - by_model
     contexts = len({item.group for item in items})
     kinds = f"{with_items:,} came with the items, {retrieved:,} were retrieved"
-    if not retrieved:
+    if by_model:
+        kinds += f", {by_model:,} were written by a language model"
+    elif not retrieved:
         kinds = "all came with the items, none was retrieved"
     counts = f"{len(seen):,} references of {contexts:,} contexts: {kinds}."
     if not seen:

@@ -1,4 +1,4 @@
-"""Ask a judge's questions: in the form that its server takes, and once more what cannot be read.
+"""Ask questions: in the form that the server takes, and once more what cannot be read.
 
 Not every server gives probabilities, or answers in a form that a schema describes. The first
 question finds out: a server that refuses it (400, 422, 501) is asked with less. Which form it took
@@ -14,16 +14,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
-from rejoinder.judges.asking import TOP, JudgeSettings
-from rejoinder.judges.reading import Unreadable
-from rejoinder.llm.asking import Telling
+from rejoinder.llm.asking import Asking, Telling
 from rejoinder.llm.chat import Answer, Chat, Failure, Message, Result
+from rejoinder.llm.readable import Unreadable
 from rejoinder.progress import part_of
 
 T = TypeVar("T")
 
 _REFUSED = re.compile(r"the server said (?:400|422|501)\b")
-_PROBABILITIES = {"logprobs": True, "top_logprobs": TOP}
 
 
 @dataclass
@@ -111,13 +109,17 @@ class Query:
 
 
 class Questioner:
-    """Asks queries of one judge; remembers which form its server takes, and what it said."""
+    """Asks queries; remembers which form the server takes, and what it said.
+
+    ``forms`` are the parameters of requests, those that ask for most first; ``who`` asks is named
+    in messages about the cost.
+    """
 
     def __init__(
-        self, asking: JudgeSettings, *, length: int, schema: Mapping[str, Any] | None
+        self, asking: Asking, who: str, *, length: int, forms: Sequence[Mapping[str, Any]]
     ) -> None:
-        self._asking, self._length = asking, length
-        self._forms = _forms(asking, schema)
+        self._asking, self._who, self._length = asking, who, length
+        self._forms = list(forms)
         self._form: int | None = None
         self.server = Server()
 
@@ -134,7 +136,7 @@ class Questioner:
             return []
         self._choose_form(queries[0], [], probe=False)
         chats = [self._chat(query) for query in queries]
-        if (cost := self._asking.describe_cost(chats, self._asking.name)) is not None:
+        if (cost := self._asking.describe_cost(chats, self._who)) is not None:
             telling.message(cost)
         if self._choose_form(queries[0], chats, probe=True):
             chats = [self._chat(query) for query in queries]
@@ -196,20 +198,10 @@ class Questioner:
         return False
 
 
-def _forms(asking: JudgeSettings, schema: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Return the ways in which a model may be asked, the best first; one in a folder writes by no
-    schema."""
-    probabilities: dict[str, Any] = _PROBABILITIES if asking.logprobs else {}
-    if schema is None or not asking.structured or asking.url is None:
-        return [probabilities, {}] if probabilities else [{}]
-    form = {
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": "rating", "strict": True, "schema": schema},
-        }
-    }
-    forms = [{**probabilities, **form}, probabilities, form, {}]
-    return [each for n, each in enumerate(forms) if each not in forms[:n]]
+def schema_form(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that ask a server to answer by a JSON schema."""
+    described = {"name": name, "strict": True, "schema": schema}
+    return {"response_format": {"type": "json_schema", "json_schema": described}}
 
 
 def _again(messages: Sequence[Message], result: Result, again: str) -> tuple[Message, ...]:

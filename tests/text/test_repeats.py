@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.annotate.repeats import Texts, normal_form, similarity
+from rejoinder.text.repeats import Texts, normal_form, similarity
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""References that a language model writes."""

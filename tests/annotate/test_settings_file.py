@@ -53,13 +53,15 @@ def test_every_problem_is_reported_with_its_line(tmp_path: Path) -> None:
     # lines: 1 kind, 2 title, 3 answers_per_task, 4 tasks_per_batch, 5 colour, 6 empty, 7 [rate],
     # 8 layout, 9 [[rate.dimensions]], 10 name, 11 question, 12 scale, 13 lables
     assert [line.partition("study.toml:")[2].partition(": ")[0] for line in found] == [
-        "5",
         "3",
+        "5",
+        "12",
         "13",
     ]
-    assert "unknown setting" in found[0]
-    assert "expected" in found[1].lower()
-    assert "did you mean 'labels'" in found[2]
+    assert "expected" in found[0].lower()
+    assert "unknown setting" in found[1]
+    assert "rising order" in found[2]  # values are checked although others are mistyped
+    assert "did you mean 'labels'" in found[3]
 
 
 def test_contradictions_are_reported_together(tmp_path: Path) -> None:
@@ -67,10 +69,29 @@ def test_contradictions_are_reported_together(tmp_path: Path) -> None:
     folder = make_study(tmp_path / "study", table, settings="answers_per_task = 0\nseed = -1")
     found = problems(folder)
     assert len(found) == 4
-    assert "remove the table [write]" in found[0]
-    assert "answers_per_task: must be from 1 to 1000" in found[1]
-    assert "seed: must not be negative" in found[2]
-    assert "rising order" in found[3]
+    assert "answers_per_task: must be from 1 to 1000" in found[0]
+    assert "seed: must not be negative" in found[1]
+    assert "rising order" in found[2]
+    assert "remove the table [write]" in found[3]
+
+
+def test_what_follows_from_a_mistyped_value_is_not_reported(tmp_path: Path) -> None:
+    """answers_per_task is 1 by default, which does not go with masks for 10 people."""
+    folder = make_study(
+        tmp_path / "study",
+        kind="write",
+        table="[write]\nquestion = 'x'\nslots = [{ count = 2, max_characters = 0 }]\n"
+        "masks = [{ share = 0.0, people = 10 }]\n",
+        settings='answers_per_task = "ten"\nlanguage = "fr"\nitems = "none.jsonl"',
+    )
+    found = [line.partition("study.toml:")[2] for line in problems(folder)]
+    assert [line.partition(": ")[2].partition(":")[0] for line in found] == [
+        "answers_per_task",
+        "language",
+        "items",
+        "write.slots[0].max_characters",
+    ]
+    assert "unknown value 'fr'; known: en, ja, zh" in found[1]
 
 
 @pytest.mark.parametrize(

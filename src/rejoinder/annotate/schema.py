@@ -216,7 +216,10 @@ def prepare(connection: Connection, source: str) -> bool:
             "the database is not that of a study; name an empty one, or that of the study",
             path=source,
         )
-    version = int(connection.scalar(select(facts.c.value).where(facts.c.name == "version")) or 0)
+    stored = connection.scalar(select(facts.c.value).where(facts.c.name == "version")) or "none"
+    if not stored.isdecimal():
+        raise DataError(f"the database has an unknown version '{stored}'", path=source)
+    version = int(stored)
     if version > VERSION:
         raise DataError(
             f"the database has version {version} of the format, this program knows {VERSION};"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -45,18 +45,11 @@ class SettingsFile:
             raise DataError(f"broken TOML: {error}", path=str(path)) from None
         self._lines = key_lines(self.text)
 
-    def convert(self, type: type[T]) -> T:
-        """Return the settings; raise :class:`SettingsProblems` with all mistyped values."""
-        problems: list[Problem] = []
-        settings = convert_table(self.table, type, (), problems)
-        self.check(problems)
-        assert settings is not None
-        return settings
-
     def check(self, problems: list[Problem]) -> None:
-        """Raise :class:`SettingsProblems` if there are any."""
+        """Raise :class:`SettingsProblems` if there are any, in the order of the lines."""
         if problems:
-            raise SettingsProblems([self._describe(*problem) for problem in problems])
+            ordered = sorted(problems, key=lambda problem: self.line(problem[0]) or 0)
+            raise SettingsProblems([self._describe(*problem) for problem in ordered])
 
     def _describe(self, path: Path_, message: str) -> str:
         line = self.line(path)
@@ -75,26 +68,36 @@ class SettingsFile:
 def convert_table(
     table: Mapping[str, Any], type: type[T], path: Path_, problems: list[Problem]
 ) -> T | None:
-    """Convert a table to a struct, field by field; None if something was wrong."""
+    """Convert a table to a struct, field by field.
+
+    What is wrong is added to the problems and left at its default, so that the rest can be checked,
+    too; None if it has no default.
+    """
     hints = get_type_hints(type)
     required = {field.name for field in msgspec.structs.fields(type) if field.required}
-    count = len(problems)
     for key in table:
         if key not in hints:
-            problems.append(((*path, key), f"unknown setting: {did_you_mean(key, list(hints))}"))
+            problems.append(((*path, key), f"unknown setting; {did_you_mean(key, list(hints))}"))
     values: dict[str, Any] = {}
     for name, kind in hints.items():
         if name in table:
-            values[name] = _convert(table[name], kind, (*path, name), problems)
+            value = _convert(table[name], kind, (*path, name), problems)
+            if value is not _WRONG:
+                values[name] = value
         elif name in required:
             problems.append(((*path, name), "is missing"))
-    return type(**values) if len(problems) == count else None
+    return type(**values) if required <= values.keys() else None
+
+
+_WRONG = object()
 
 
 def _convert(value: Any, kind: Any, path: Path_, problems: list[Problem]) -> Any:
+    """Return a value as its field needs it, or ``_WRONG``."""
     struct = _struct(kind)
     if struct is not None and isinstance(value, dict):
-        return convert_table(value, struct, path, problems)
+        converted = convert_table(value, struct, path, problems)
+        return _WRONG if converted is None else converted
     if get_origin(kind) is list and isinstance(value, list):
         inner = _struct(get_args(kind)[0])
         if inner is not None:
@@ -104,12 +107,29 @@ def _convert(value: Any, kind: Any, path: Path_, problems: list[Problem]) -> Any
                     rows.append(convert_table(row, inner, (*path, number), problems))
                 else:
                     problems.append(((*path, number), "expected a table"))
-            return rows
+                    rows.append(None)
+            return _WRONG if None in rows else rows
+    if get_origin(kind) is Literal and isinstance(value, str) and value not in get_args(kind):
+        problems.append((path, f"unknown value '{value}'; {did_you_mean(value, get_args(kind))}"))
+        return _WRONG
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         problems.append((path, explain(str(error))))
-        return None
+        return _WRONG
+
+
+def further_problems(found: Sequence[Problem], more: Iterable[Problem]) -> list[Problem]:
+    """Return the problems that may not merely follow from one that was found before.
+
+    >>> further_problems([(("a", "b"), "")], [(("a",), ""), (("a", "b", 0), ""), (("a", "c"), "")])
+    [(('a', 'c'), '')]
+    """
+    return [
+        (path, message)
+        for path, message in more
+        if not any(path[: len(known)] == known[: len(path)] for known, _ in found)
+    ]
 
 
 def _struct(kind: Any) -> type[Any] | None:

@@ -13,7 +13,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from rejoinder.annotate.settings_file import Path_, Problem, SettingsFile
+from rejoinder.annotate.settings_file import (
+    Path_,
+    Problem,
+    SettingsFile,
+    convert_table,
+    further_problems,
+)
 from rejoinder.errors import DataError
 from rejoinder.files.checked import inside, read_bytes
 from rejoinder.files.item_file import read_items
@@ -237,13 +243,18 @@ class Study:
                 path=str(folder),
             )
         file = SettingsFile(folder / STUDY_FILE)
-        study = cls(folder, file.convert(StudySettings))
-        file.check(setting_problems(study.settings))
-        study.check_files(file)
+        problems: list[Problem] = []
+        settings = convert_table(file.table, StudySettings, (), problems)
+        if settings is None:
+            file.check(problems)
+        assert settings is not None
+        study = cls(folder, settings)
+        more = [*setting_problems(settings), *study.file_problems()]
+        file.check(problems + further_problems(problems, more))
         return study
 
-    def check_files(self, file: SettingsFile) -> None:
-        """Report names of files that do not exist or are outside of the folder."""
+    def file_problems(self) -> list[Problem]:
+        """Return the names of files that do not exist or are outside of the folder."""
         problems: list[Problem] = []
         named: list[tuple[Path_, str]] = [
             (("items",), self.settings.items),
@@ -261,7 +272,7 @@ class Study:
                     problems.append((path, f"there is no file '{name}' in the study folder"))
             except DataError as error:
                 problems.append((path, str(error)))
-        file.check(problems)
+        return problems
 
     @cached_property
     def items(self) -> list[Item]:

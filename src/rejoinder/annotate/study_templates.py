@@ -19,7 +19,13 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rejoinder.annotate.settings_file import Path_, Problem, convert_table, setting_name
+from rejoinder.annotate.settings_file import (
+    Path_,
+    Problem,
+    convert_table,
+    further_problems,
+    setting_name,
+)
 from rejoinder.annotate.study import LANGUAGES, STUDY_FILE, Study, StudySettings, setting_problems
 from rejoinder.annotate.tasks import kind_of
 from rejoinder.annotate.template_text import (
@@ -198,7 +204,7 @@ def _changed(name: str, text: str, overrides: Mapping[str, Any]) -> tuple[str, S
     found: list[Problem] = []
     settings = convert_table(tomllib.loads(text), StudySettings, (), found)
     if settings is not None:
-        found = setting_problems(settings)
+        found += further_problems(found, setting_problems(settings))
     if found or settings is None:
         raise UsageError(*(f"{setting_name(path)}: {message}" for path, message in found))
     return text, settings

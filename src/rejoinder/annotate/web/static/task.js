@@ -226,8 +226,7 @@
       return;
     }
     document.title = page.title;
-    const focus = next.querySelector("[autofocus]");
-    focus?.removeAttribute("autofocus");
+    const focus = next.querySelector("[data-focus]");
     main().replaceWith(document.adoptNode(next));
     const instructions = document.querySelector("details.instructions");
     if (instructions) instructions.open = false;
@@ -235,8 +234,9 @@
     restartClock();
     prepare();
     const error = next.querySelector("[aria-invalid]");
-    const target = error?.querySelector("input, textarea") ?? error ?? focus;
-    (target ?? next).focus();
+    const wrong = error?.querySelector("input, textarea") ?? error;
+    if (wrong) wrong.focus();
+    else (focus ?? next).focus({ preventScroll: true }); // what is said at the top stays in view
   }
 
   // ---- drafts

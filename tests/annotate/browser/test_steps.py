@@ -54,6 +54,8 @@ def test_training_shows_the_expected_answer(browser: Browser, serve: Serve, link
             ann.send()
             assert "We expected another answer" in ann.text
             assert ann.page.locator(".explanation").inner_text()
+            top = "document.getElementById('feedback').getBoundingClientRect().top"
+            assert ann.page.evaluate(top) >= 0  # in view, although the button has the focus
             chosen = ann.page.locator("input:checked").all()
             assert all(each.get_attribute("value") == "3" for each in chosen)
             assert all(each.is_disabled() for each in chosen)

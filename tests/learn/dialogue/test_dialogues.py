@@ -50,13 +50,14 @@ def test_pairs_of_a_dialogue_are_joined() -> None:
 
 
 def test_long_dialogues_are_divided() -> None:
-    """With two turns of context, a piece has two replies; its first one has two turns before it."""
+    """With two turns of context, a piece has four turns; all but the first piece begin with two
+    turns of context."""
     turns = [str(number) for number in range(7)]
     rows = [("a", turns[: place - 1], turns[place - 1], turns[place]) for place in range(1, 7)]
     assert pieces_of(pairs_of(*rows), 2) == [
-        Piece(["0", "1", "2"], 1),
-        Piece(["1", "2", "3", "4"], 2),
-        Piece(["3", "4", "5", "6"], 2),
+        Piece(["0", "1", "2", "3"], 1),
+        Piece(["2", "3", "4", "5"], 2),
+        Piece(["4", "5", "6"], 2),
     ]
 
 
@@ -74,6 +75,7 @@ def test_every_reply_is_in_one_piece(lengths: list[int], context_turns: int) -> 
     assert [turn for piece in pieces for turn in piece.turns[piece.first_reply :]] == replies
     for piece in pieces:
         assert 1 <= piece.first_reply <= context_turns
+        assert len(piece.turns) <= 2 * context_turns
         places = [turn.split(".") for turn in piece.turns]
         assert len({dialogue for dialogue, _ in places}) == 1
         assert np.diff([int(place) for _, place in places]).tolist() == [1] * (len(places) - 1)

@@ -165,7 +165,7 @@ def _one_by_one(
         logits, state = network.step(tokens, state)
         _forbid(logits, never, first=place == 0)
         if uniform is None:
-            tokens = logits.argmax(dim=-1)
+            tokens = _most_probable(logits)
         else:
             tokens = _draw(logits, uniform[alive, place], decoding)
         written[alive, place] = tokens
@@ -176,6 +176,13 @@ def _one_by_one(
             alive, tokens, state = alive[going], tokens[going], select(state, going)
     texts = [_until_end(row) for row in written.tolist()]
     return [texts[start : start + many] for start in range(0, count, many)]
+
+
+def _most_probable(logits: Tensor) -> Tensor:
+    """[n] the most probable tokens; numpy finds them several times faster on a processor."""
+    if logits.device.type == "cpu":
+        return torch.from_numpy(logits.numpy().argmax(axis=-1))
+    return logits.argmax(dim=-1)
 
 
 def _forbid(logits: Tensor, never: Sequence[int], *, first: bool) -> None:

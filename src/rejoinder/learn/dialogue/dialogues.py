@@ -82,8 +82,8 @@ def pieces_of(pairs: Pairs, context_turns: int) -> list[Piece]:
     """Join pairs to dialogues, and divide these into pieces.
 
     Pairs are joined where a pair follows another one of the same dialogue and its utterance is the
-    response of that one. A piece has at most ``context_turns`` replies; its first reply has at most
-    ``context_turns`` turns before it.
+    response of that one. A piece has at most twice ``context_turns`` turns; its first reply has at
+    most ``context_turns`` turns before it.
     """
     pieces: list[Piece] = []
     turns: list[str] = []
@@ -93,7 +93,7 @@ def pieces_of(pairs: Pairs, context_turns: int) -> list[Piece]:
     rows = zip(contexts, pairs.responses, pairs.dialogues.tolist(), strict=True)
     for context, response, number in rows:
         follows = number == dialogue and bool(turns) and context[-1] == turns[-1]
-        if not follows or len(turns) - first == context_turns:
+        if not follows or len(turns) == 2 * context_turns:
             if turns:
                 pieces.append(Piece(turns, first))
             turns, first = list(context), len(context)

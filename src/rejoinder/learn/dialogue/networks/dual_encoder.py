@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from rejoinder.learn.checkpoint import Model
 from rejoinder.learn.dialogue.batches import DialogueBatch, joined_contexts
+from rejoinder.learn.dialogue.networks.lstm import run_lstm
 from rejoinder.learn.dialogue.networks.network import lengths_of
 from rejoinder.learn.dialogue.networks.recurrent import TokenEmbedding, pack
 
@@ -57,7 +58,7 @@ class DualEncoder(Model):
     def _read(self, lstm: nn.LSTM, ids: Tensor) -> Tensor:
         packed = pack(ids, lengths_of(ids))
         embedded = self.dropout(self.embedding(packed.data))
-        _, (last, _) = lstm(packed._replace(data=embedded))
+        _, last = run_lstm(lstm, packed._replace(data=embedded))
         vectors: Tensor = self.dropout(last[0])
         return vectors
 

@@ -10,6 +10,7 @@ from torch.nn.functional import cross_entropy, scaled_dot_product_attention
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from rejoinder.learn.dialogue.batches import DialogueBatch, decoder_inputs
+from rejoinder.learn.dialogue.networks.lstm import run_lstm, run_one_token
 from rejoinder.learn.dialogue.networks.network import (
     GenerativeNetwork,
     Losses,
@@ -54,7 +55,7 @@ class TokenEncoder(nn.Module):
         [n, 2 · size]. Padding is never read."""
         packed = pack(ids, lengths_of(ids))
         embedded = self.dropout(self.embedding(packed.data))
-        states, (last, _) = self.lstm(packed._replace(data=embedded))
+        states, last = run_lstm(self.lstm, packed._replace(data=embedded))
         return states, torch.cat([last[0], last[1]], dim=1)
 
     def encode(self, ids: Tensor) -> Tensor:
@@ -155,8 +156,7 @@ class Decoder(nn.Module):
         if extra is not None:
             rows = torch.arange(len(replies), device=replies.device)[:, None].expand_as(replies)
             embedded = torch.cat([embedded, extra[pack(rows, lengths).data]], dim=-1)
-        start = tuple(part.unsqueeze(0) for part in first_state)
-        outputs, _ = self.lstm(inputs._replace(data=self.dropout(embedded)), start)
+        outputs, _ = run_lstm(self.lstm, inputs._replace(data=self.dropout(embedded)), first_state)
         if self.attention is not None and memory is not None:
             states, _ = pad_packed_sequence(outputs, batch_first=True)
             read = pack(self.attention(states, *memory), lengths)
@@ -178,11 +178,12 @@ class Decoder(nn.Module):
         embedded = self.embedding(tokens)
         if extra is not None:
             embedded = torch.cat([embedded, extra], dim=-1)
-        embedded = embedded.unsqueeze(1)
-        states, (hidden, cell) = self.lstm(embedded, (hidden.unsqueeze(0), cell.unsqueeze(0)))
+        hidden, cell = run_one_token(self.lstm, embedded, (hidden, cell))
+        states = hidden
         if self.attention is not None and memory is not None:
-            states = torch.cat([states, self.attention(states, *memory)], dim=-1)
-        return self._logits(states.squeeze(1)), hidden.squeeze(0), cell.squeeze(0)
+            read = self.attention(hidden.unsqueeze(1), *memory).squeeze(1)
+            states = torch.cat([hidden, read], dim=-1)
+        return self._logits(states), hidden, cell
 
     def _logits(self, states: Tensor) -> Tensor:
         projected = self.dropout(torch.tanh(self.projection(states)))

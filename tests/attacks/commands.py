@@ -33,6 +33,7 @@ COMMANDS: tuple[str, ...] = (
     "score @items -m bleu --plugin @plugin",
     "score @items -m judge(url=http://127.0.0.1:9/v1,model=m,rubric=@rubric) -o >scores.jsonl",
     "compare @items -m rouge-l --json",
+    "compare @items -m rouge-l --curve --draws 2 --svg >curve.svg",
     "compare @items @scores",
     "compare @items --by people",
     "compare @items -m vbleu --evaluator @evaluator",

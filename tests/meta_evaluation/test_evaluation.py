@@ -249,11 +249,11 @@ def test_curve_ends_at_the_score_over_all_references() -> None:
 
 
 def test_curve_draws_the_same_references_for_replies_to_one_context() -> None:
-    from rejoinder.meta_evaluation.reference_curve import _draw
+    from rejoinder.meta_evaluation.reference_curve import draw_references
 
     shared = [Reference(str(k)) for k in range(6)]
     items = [Item(id=str(i), context_id="c", response="x", references=shared) for i in range(3)]
-    drawn = _draw(items, 2, np.random.default_rng(0))
+    drawn = draw_references(items, 2, np.random.default_rng(0))
     assert len(drawn[0].references) == 2
     assert drawn[0].references == drawn[1].references == drawn[2].references
 

@@ -51,6 +51,7 @@ def test_score_refuses_wrong_arguments(arguments: dict[str, Any], message: str) 
     [
         ({"margin": "1"}, "margin='1': expected a number of at least 0"),
         ({"baseline": 5}, "baseline=5: expected the name of a system"),
+        ({"draws": 0}, "draws=0: expected a whole number of at least 1"),
         ({"resamples": 0}, "resamples=0: expected a whole number from 1 to"),
         ({"seed": -1}, "seed=-1: expected a whole number from 0 to 2^63 - 1"),
     ],

@@ -93,6 +93,12 @@ def compare() -> tuple[list[str], Call]:
     return ["compare", "items.jsonl", *SPECS], lambda: rejoinder.compare("items.jsonl", METRICS)
 
 
+def compare_curve() -> tuple[list[str], Call]:
+    return [
+        "compare", "items.jsonl", "-m", "rouge-l", "--curve", "--draws", "2"
+    ], lambda: rejoinder.compare("items.jsonl", "rouge-l", curve=True, draws=2)  # fmt: skip
+
+
 def compare_scores() -> tuple[list[str], Call]:
     return ["compare", "items.jsonl", "scores.jsonl"], lambda: rejoinder.compare(
         "items.jsonl", scores="scores.jsonl"
@@ -374,8 +380,8 @@ def annotate_export() -> tuple[list[str], Call]:
 CASES = {
     name: case
     for case in (
-        score, score_with_an_evaluator, compare, compare_scores, compare_people, meta,
-        meta_as_judges,
+        score, score_with_an_evaluator, compare, compare_curve, compare_scores,
+        compare_people, meta, meta_as_judges,
         calibrate, estimate, meta_references, corpus, fit, expand, reply, index, show, show_all,
         sample, contexts, plan, expand_by_llm,
         join, explain, ls, recipe, datasets_list, datasets_export, pairs_plan, pairs_fit,

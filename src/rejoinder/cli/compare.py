@@ -19,11 +19,15 @@ from rejoinder.cli.options import (
     ResamplesOption,
     SeedOption,
     StrictOption,
+    SvgOption,
+    count_option,
+    flag,
     load_plugins,
     parse_columns,
+    svg_problems,
 )
-from rejoinder.cli.terminal import print_json, say, show
-from rejoinder.verbs.arguments import RANKING_RESAMPLES, SEED
+from rejoinder.cli.terminal import draw, print_json, say, show
+from rejoinder.verbs.arguments import DRAWS, RANKING_RESAMPLES, SEED
 
 if TYPE_CHECKING:
     from rejoinder.verbs.compare import CompareResult
@@ -52,6 +56,13 @@ def compare(
         float,
         typer.Option("--margin", metavar="X", help="With --fail-if: accept differences up to X."),
     ] = 0.0,
+    curve: Annotated[
+        bool, flag("--curve", "Also show the systems' values by the number of references.")
+    ] = False,
+    draws: Annotated[
+        int, count_option("--draws", "Random draws for each point of --curve.", min=1)
+    ] = DRAWS,
+    svg: SvgOption = None,
     evaluator: EvaluatorOption = None,
     columns: ColumnsOption = None,
     strict: StrictOption = False,
@@ -70,6 +81,7 @@ def compare(
     approximate randomisation.
     """
     from rejoinder.errors import UsageError
+    from rejoinder.files.paths import check_output
     from rejoinder.verbs.compare import compare as run
 
     load_plugins(plugin)
@@ -90,6 +102,14 @@ def compare(
         raise UsageError("compare by what? Add -m METRIC, a SCORES file, or --by people")
     if by is not None and (metric or scores is not None):
         raise UsageError("--by people ranks by the items' ratings: leave out -m and SCORES")
+    if curve and not metric:
+        raise UsageError("--curve draws references and scores again: add -m METRIC")
+    problems = svg_problems(svg)
+    if svg is not None and not curve:
+        problems.append("--svg draws the curve: add --curve")
+    if problems:
+        raise UsageError(*problems)
+    check_output(svg, [items, scores, evaluator])
     people: Literal["people"] | None = None if by is None else "people"
     result = run(
         items,
@@ -103,10 +123,14 @@ def compare(
         any_language=any_language,
         evaluator=evaluator,
         strict=strict,
+        curve=curve,
+        draws=draws,
         resamples=resamples,
         seed=seed,
         monitor=TerminalMonitor(),
     )
+    if svg is not None:
+        draw(svg, result.plot())
     if json:
         print_json(result)
     else:
@@ -119,6 +143,7 @@ def compare(
 
 def _print(result: CompareResult) -> None:
     from rejoinder.meta_evaluation.ranking import NOT_ADDITIVE
+    from rejoinder.reporting.system_curve import system_table
     from rejoinder.reporting.tables import pairs_table, ranking_notes, ranking_table
 
     for ranking in result:
@@ -126,6 +151,8 @@ def _print(result: CompareResult) -> None:
         show(pairs_table(ranking))
         for note in ranking_notes(ranking):
             say(f"{ranking.by}: {note}")
+    for name, points in result.curves.items():
+        show(system_table(name, points))
     for name, reason in result.refused.items():
         if result.baseline is None or reason == NOT_ADDITIVE:  # the gate reports the others
             say(f"{name}: not compared: {reason}")

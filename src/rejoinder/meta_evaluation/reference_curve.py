@@ -66,9 +66,9 @@ def reference_curve(
         correlations: list[list[dict[str, float]]] = [[] for _ in metrics]
         for draw in range(times):
             rng = np.random.default_rng([seed, size, draw])
-            context = ScoringContext(Batch.of(_draw(rated, size, rng)), test_set)
-            for which, metric in enumerate(metrics):
-                correlations[which].append(_correlate(context.score(metric).values, human))
+            drawn = scored_draw(draw_references(rated, size, rng), metrics, test_set)
+            for which, values in enumerate(drawn):
+                correlations[which].append(_correlate(values, human))
         for which, rows in enumerate(correlations):
             curves[which].append(_point(size, rows))
     return curves
@@ -81,7 +81,15 @@ def _test_set(items: Sequence[Item]) -> TestSet:
     return TestSet.of(items)
 
 
-def _draw(items: Sequence[Item], size: int, rng: np.random.Generator) -> list[Item]:
+def scored_draw(
+    items: Sequence[Item], metrics: Sequence[ItemMetric], test_set: TestSet | None = None
+) -> list[Floats]:
+    """Return the values of items by each metric."""
+    context = ScoringContext(Batch.of(items), test_set)
+    return [context.score(metric).values for metric in metrics]
+
+
+def draw_references(items: Sequence[Item], size: int, rng: np.random.Generator) -> list[Item]:
     """Return the items with ``size`` of their references, the same for all items of a context."""
     chosen: dict[tuple[str, int], list[int]] = {}
     drawn = []

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 RESAMPLES = 1000
 RANKING_RESAMPLES = 10_000
 """Resamples of ``compare``; see :mod:`rejoinder.meta_evaluation.ranking`."""
+DRAWS = 20
+"""Random draws of references for each point of a curve."""
 MAX_RESAMPLES = 1_000_000
 SEED = 12345
 MAX_SEED = 2**63 - 1

@@ -19,10 +19,12 @@ from rejoinder.meta_evaluation.ranking import (
     compare_systems,
     worse_than_baseline,
 )
+from rejoinder.meta_evaluation.system_curve import SystemsPoint, system_curve
 from rejoinder.metrics.evaluate import evaluate
 from rejoinder.metrics.metric_set import make_metrics
 from rejoinder.metrics.summary import blank_reply_notes
 from rejoinder.verbs.arguments import (
+    DRAWS,
     RANKING_RESAMPLES,
     SEED,
     as_metrics,
@@ -30,6 +32,7 @@ from rejoinder.verbs.arguments import (
     check_resampling,
     evaluator_folder,
 )
+from rejoinder.verbs.drawing import drawable
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import FrameColumns, Svg, TableResult, records_to_columns, to_plain
@@ -49,9 +52,11 @@ from rejoinder.verbs.scores import (
 from rejoinder.verbs.source import open_items
 
 if TYPE_CHECKING:
+    from rejoinder.evaluator.contamination import TestSet
     from rejoinder.files.columns import Columns
     from rejoinder.inputs.items import ItemsLike
     from rejoinder.metrics.batch_scores import BatchScores
+    from rejoinder.metrics.metric_set import MetricSet
     from rejoinder.verbs.arguments import EvaluatorLike, Metrics
     from rejoinder.verbs.scores import ScoresLike
 
@@ -75,6 +80,7 @@ class CompareResult(TableResult, Sequence[Ranking]):
         blank_replies: Mapping[str, int] | None = None,
         notes: Sequence[str] = (),
         safeguards: Safeguards | None = None,
+        curves: Mapping[str, Sequence[SystemsPoint]] | None = None,
         frame_kind: str | None = None,
     ) -> None:
         self.rankings = list(rankings)
@@ -85,6 +91,8 @@ class CompareResult(TableResult, Sequence[Ranking]):
         self.notes = list(notes)
         """What the metrics say about these values, and the notes and warnings of the verb."""
         self.safeguards = safeguards or Safeguards()
+        self.curves = {name: list(points) for name, points in (curves or {}).items()}
+        """Metric → the systems' values by number of references, if asked for."""
         self.frame_kind = frame_kind
 
     @overload
@@ -138,6 +146,7 @@ class CompareResult(TableResult, Sequence[Ranking]):
                 }
                 for ranking in self
             ],
+            "curves": to_plain(self.curves),
             "refused": self.refused,
             "blank_replies": self.blank_replies,
             "notes": self.notes,
@@ -150,9 +159,16 @@ class CompareResult(TableResult, Sequence[Ranking]):
         return "".join(ranking_html(ranking) for ranking in self)
 
     def plot(self, metric: str | None = None) -> Svg:
-        """Draw the systems with their intervals, by one metric (the first by default)."""
+        """Draw the systems with their intervals, by one metric (the first by default), or, if there
+        is one, its curve by number of references."""
         from rejoinder.reporting.plots import ranking_svg
 
+        curves = {name: points for name, points in self.curves.items() if metric in (None, name)}
+        for name, points in curves.items():
+            from rejoinder.reporting.plots.line_chart import line_chart_svg
+            from rejoinder.reporting.system_curve import system_chart
+
+            return Svg(line_chart_svg(system_chart(name, points)))
         chosen = [each for each in self if metric in (None, each.by)]
         if not chosen:
             raise UsageError(f"the systems were not compared by {metric}")
@@ -197,6 +213,8 @@ def compare(
     evaluator: EvaluatorLike | None = None,
     any_language: bool = False,
     strict: bool = False,
+    curve: bool = False,
+    draws: int = DRAWS,
     resamples: int = RANKING_RESAMPLES,
     seed: int = SEED,
     monitor: Monitor = SILENT,
@@ -207,6 +225,7 @@ def compare(
     may be given in place of metrics, or ``by="people"``: by the mean rating. A metric by which they
     can't be compared is in ``result.refused``; if that is so for all, it is a DataError. With a
     ``baseline``, every other system is tested against it: see :meth:`CompareResult.fail_if_worse`.
+    ``curve`` adds the systems' values over the number of references, drawn ``draws`` times.
     """
     metrics, scores = split_scores(metrics, scores)
     names = as_metrics(metrics)
@@ -218,6 +237,9 @@ def compare(
         raise UsageError("by='people' ranks by the ratings of the items: give no metrics or scores")
     check_resampling(resamples, seed, min_resamples=1)
     check_number("margin", margin, 0, math.inf, whole=False)
+    check_number("draws", draws, 1, math.inf)
+    if curve and not names:
+        raise UsageError("the curve draws references and scores again: give metrics")
     if baseline is not None and not isinstance(baseline, str):
         raise UsageError(f"baseline={baseline!r}: expected the name of a system")
     folder = evaluator_folder(evaluator)
@@ -230,6 +252,7 @@ def compare(
     blank = Counter[str]()
     notes: list[str] = []
     safeguards = Safeguards()
+    curves: dict[str, list[SystemsPoint]] = {}
 
     def counted(items: Iterator[Item]) -> Iterator[Item]:
         for item in items:
@@ -263,7 +286,8 @@ def compare(
     else:
         metric_set = make_metrics(names, language, folder)
         evaluators = evaluators_of(metric_set, folder, strict=strict)
-        with open_items(items, columns=columns, twice=bool(evaluators), monitor=monitor) as source:
+        twice = bool(evaluators) or curve
+        with open_items(items, columns=columns, twice=twice, monitor=monitor) as source:
             safeguards = check_contamination(
                 source.read() if evaluators else (), evaluators, strict=strict, monitor=monitor
             )
@@ -279,6 +303,9 @@ def compare(
             with monitor.stream("scoring", source.fraction) as advance:
                 watched = _with_progress(safeguards.watch(batches), advance)
                 rankings, refused = compare_systems(metric_set, watched, **options)
+            if curve:
+                drawn = list(source.read())
+                curves = _curves(drawn, metric_set, draws, seed, safeguards.test_set, monitor)
         notes = metric_set.notes()
     notes += blank_reply_notes(blank)
     report_notes(notes, safeguards, monitor)
@@ -290,8 +317,22 @@ def compare(
         blank_replies=blank,
         notes=notes,
         safeguards=safeguards,
+        curves=curves,
         frame_kind=source.frame_kind,
     )
+
+
+def _curves(
+    items: Sequence[Item],
+    metric_set: MetricSet,
+    draws: int,
+    seed: int,
+    test_set: TestSet | None,
+    monitor: Monitor,
+) -> dict[str, list[SystemsPoint]]:
+    metrics = drawable(metric_set, monitor)
+    points = system_curve(items, metrics, draws=draws, seed=seed, test_set=test_set)
+    return {metric_set.labels[m]: row for m, row in zip(metrics, points, strict=True)}
 
 
 def _with_progress(

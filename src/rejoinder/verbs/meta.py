@@ -45,6 +45,7 @@ from rejoinder.verbs.arguments import (
     check_resampling,
     evaluator_folder,
 )
+from rejoinder.verbs.drawing import drawable
 from rejoinder.verbs.meta_judges import JudgeQuestions, judges_to_dict
 from rejoinder.verbs.meta_records import (
     annotators_to_dict,
@@ -388,11 +389,7 @@ def _curves(
     monitor: Monitor,
 ) -> dict[str, list[CurvePoint]]:
     metric_set = make_metrics((result.metric for result in evaluation.results), evaluator=folder)
-    # thousands of draws would be thousands of requests
-    metrics = [metric for metric in metric_set.item_metrics if not metric.asking()]
-    for metric in metric_set.item_metrics:
-        if metric not in metrics:
-            monitor.note(f"{metric_set.labels[metric]}: no curve, because it asks a language model")
+    metrics = drawable(metric_set, monitor)
     if not metrics:
         return {}
     points = reference_curve(

@@ -62,6 +62,7 @@ COMMANDS: tuple[str, ...] = (
     "corpus @log --format tsv -o >pairs.parquet",
     "corpus @log --format tsv --exclude @items -o >pairs.parquet",
     "sample @pairs -n 5 -o >some.parquet",
+    "sample @pairs --split train -o >some.parquet",
     "contexts @pairs -n 5 -o >contexts.jsonl",
     "index @pairs --by bm25 -o >>index",
     "index @pairs --by vectors(vectors=@vectors) -o >>index",

@@ -62,6 +62,23 @@ def test_a_sample_keeps_the_order(files: list[str], tmp_path: Path) -> None:
     assert utterances(other) != drawn
 
 
+def test_one_split_only(files: list[str], tmp_path: Path) -> None:
+    """Rows 0, 3, 6 … of each file are training pairs, the others are not."""
+    for path in files:
+        table = pq.read_table(path)
+        split = [("train", "validation", "test")[number % 3] for number in range(len(table))]
+        place = table.schema.get_field_index("split")
+        pq.write_table(table.set_column(place, PAIRS.field(place), pa.array(split)), path)
+    out = tmp_path / "out.parquet"
+    # 700 rows have 234 multiples of 3, 300 have 100
+    assert sample_pairs(files, out, split="train") == (334, 334)
+    assert utterances(out) == [*range(0, 700, 3), *range(700, 1000, 3)]
+    assert sample_pairs(files, out, 50, split="train") == (50, 334)
+    assert set(utterances(out)) <= {*range(0, 700, 3), *range(700, 1000, 3)}
+    with pytest.raises(DataError, match="no pair is of the split 'held-out'"):
+        sample_pairs(files, out, split="held-out")
+
+
 def test_files_that_are_not_pairs_are_refused(files: list[str], tmp_path: Path) -> None:
     out = tmp_path / "out.parquet"
     (tmp_path / "text").write_text("hello")

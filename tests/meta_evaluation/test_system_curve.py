@@ -57,6 +57,29 @@ def test_the_order_turns_with_the_number_of_references() -> None:
     assert three.first == {"bot": 1.0, "people": 0.0}
 
 
+def test_the_first_reference_can_be_kept() -> None:
+    """The same replies, with the reference that ``bot`` equals in every draw: it is always ahead;
+    ``people`` have 0 with one reference, and .8 with each more."""
+    references = ["a b c d e", "p q r s x", "p q r s y"]
+    items = [item("bot", "a b c d e", references), item("people", "p q r s z", references)]
+    (points,) = system_curve(items, rouge(), draws=9, seed=0, keep_first=True)
+    assert [point.mean["bot"] for point in points] == pytest.approx([1.0, 1.0, 1.0])
+    assert [point.mean["people"] for point in points] == pytest.approx([0.0, 0.8, 0.8])
+    assert all(point.first["bot"] == 1.0 for point in points)
+
+
+def test_systems_with_other_numbers_of_references() -> None:
+    """A curve ends where a system has no more references; a reply with fewer uses all it has."""
+    few, many = ["x", "y"], ["x", "y", "z"]
+    items = [
+        item("a", "x", few), item("b", "y", many),
+        item("a", "x", ["x"], "d"), item("b", "y", ["x"], "d"),
+    ]  # fmt: skip
+    (points,) = system_curve(items, rouge(), draws=2, seed=0)
+    assert [point.references for point in points] == [1, 2]
+    assert points[1].mean["a"] == pytest.approx(1.0)
+
+
 def test_only_contexts_that_all_systems_answered_count() -> None:
     """The second context lacks ``b``; two replies of ``a`` to the first one count as their mean:
     (1 + 0) / 2. Equal systems: none is ahead."""
@@ -122,5 +145,8 @@ def test_compare_shows_and_draws_the_curve(
     assert "systems by number of references" in capsys.readouterr().out
     assert run(["compare", "items.jsonl", "--by", "people", "--curve"]) == 2
     assert "add -m METRIC" in capsys.readouterr().err
-    assert run(["compare", "items.jsonl", "-m", "rouge-l", "--svg", "x.svg"]) == 2
-    assert "add --curve" in capsys.readouterr().err
+    wrong = ["compare", "items.jsonl", "-m", "rouge-l", "--svg", "x.svg", "--keep-first"]
+    assert run(wrong) == 2
+    errors = capsys.readouterr().err
+    assert "add --curve" in errors
+    assert "--keep-first belongs to --curve" in errors

@@ -62,6 +62,10 @@ def compare(
     draws: Annotated[
         int, count_option("--draws", "Random draws for each point of --curve.", min=1)
     ] = DRAWS,
+    keep_first: Annotated[
+        bool,
+        flag("--keep-first", "With --curve: the first reference is in each draw."),
+    ] = False,
     svg: SvgOption = None,
     evaluator: EvaluatorOption = None,
     columns: ColumnsOption = None,
@@ -107,6 +111,8 @@ def compare(
     problems = svg_problems(svg)
     if svg is not None and not curve:
         problems.append("--svg draws the curve: add --curve")
+    if keep_first and not curve:
+        problems.append("--keep-first belongs to --curve")
     if problems:
         raise UsageError(*problems)
     check_output(svg, [items, scores, evaluator])
@@ -125,6 +131,7 @@ def compare(
         strict=strict,
         curve=curve,
         draws=draws,
+        keep_first=keep_first,
         resamples=resamples,
         seed=seed,
         monitor=TerminalMonitor(),

@@ -19,16 +19,20 @@ def sample(
         int | None,
         count_option("--pairs", "Number of pairs; default all.", short="-n"),
     ] = None,
+    split: Annotated[
+        str | None, typer.Option("--split", metavar="NAME", help="Use pairs of this split only.")
+    ] = None,
     seed: Annotated[int, seed_option()] = SEED,
     json: JsonOption = False,
 ) -> None:
     """Join files of pairs, and draw some of the pairs at random.
 
-    For a pool that is searched in minutes, or to measure how much data is needed.
+    For a pool that is searched in minutes, to measure how much data is needed, or, with --split,
+    to train a system on other dialogues than the evaluator.
     """
     from rejoinder.verbs.sample import sample as run
 
-    result = run(pairs, output=output, count=count, seed=seed)
+    result = run(pairs, output=output, count=count, split=split, seed=seed)
     if json:
         print_json(result)
     else:

@@ -89,14 +89,20 @@ def scored_draw(
     return [context.score(metric).values for metric in metrics]
 
 
-def draw_references(items: Sequence[Item], size: int, rng: np.random.Generator) -> list[Item]:
-    """Return the items with ``size`` of their references, the same for all items of a context."""
+def draw_references(
+    items: Sequence[Item], size: int, rng: np.random.Generator, *, keep_first: bool = False
+) -> list[Item]:
+    """Return the items with ``size`` of their references, the same for all items of a context; with
+    ``keep_first``, the first one is always among them."""
     chosen: dict[tuple[str, int], list[int]] = {}
     drawn = []
     for item in items:
         key = item.group, len(item.references)
         if key not in chosen:
-            chosen[key] = sorted(rng.permutation(len(item.references))[:size].tolist())
+            order = rng.permutation(len(item.references))
+            if keep_first:
+                order = np.concatenate([[0], order[order > 0]])
+            chosen[key] = sorted(order[:size].tolist())
         references = [item.references[number] for number in chosen[key]]
         drawn.append(msgspec.structs.replace(item, references=references))
     return drawn

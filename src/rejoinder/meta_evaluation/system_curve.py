@@ -2,8 +2,9 @@
 
 With one reference, a reply that happens to resemble it beats one that people prefer; with several,
 that is less likely (Gupta et al. 2019, Table 6). References are drawn at random without
-replacement, the same ones for all replies to a context, several times. A system's value is the mean
-over its replies to the contexts that all systems have a value for.
+replacement, the same ones for all replies to a context, several times; the first one, which may be
+the original reply, can be kept in each draw. A reply with fewer references uses all of them. A
+system's value is the mean over its replies to the contexts that all systems have a value for.
 """
 
 from __future__ import annotations
@@ -47,25 +48,30 @@ def system_curve(
     *,
     draws: int,
     seed: int,
+    keep_first: bool = False,
     test_set: TestSet | None = None,
 ) -> list[list[SystemsPoint]]:
-    """Return for each metric a point for each number of references, from 1 to the most that every
-    reply has. All references can be drawn in one way only."""
+    """Return for each metric a point for each number of references, from 1 to the most that
+    replies of every system have. All references can be drawn in one way only."""
     judged = [item for item in items if item.references]
     if not judged:
         raise DataError("no item has references; the curve draws some of them")
     systems = sorted({item.system for item in judged})
     if len(systems) < 2:
         raise DataError(f"the curve compares systems, and there is one: {systems[0]!r}")
-    most = min(len(item.references) for item in judged)
+    counts = dict.fromkeys(systems, 0)
+    for item in judged:
+        counts[item.system] = max(counts[item.system], len(item.references))
+    most = min(counts.values())
     places = _places(judged, systems)
     curves: list[list[SystemsPoint]] = [[] for _ in metrics]
     for size in range(1, most + 1):
         rows: list[list[tuple[int, Floats]]] = [[] for _ in metrics]
-        is_all = all(len(item.references) == size for item in judged)
+        is_all = all(len(item.references) <= size for item in judged)
         for draw in range(1 if is_all else draws):
             rng = np.random.default_rng([seed, size, draw])
-            drawn = scored_draw(draw_references(judged, size, rng), metrics, test_set)
+            some = draw_references(judged, size, rng, keep_first=keep_first)
+            drawn = scored_draw(some, metrics, test_set)
             for row, values in zip(rows, drawn, strict=True):
                 row.append(_means(values, places, len(systems)))
         for curve, metric, row in zip(curves, metrics, rows, strict=True):

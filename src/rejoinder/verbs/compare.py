@@ -52,7 +52,6 @@ from rejoinder.verbs.scores import (
 from rejoinder.verbs.source import open_items
 
 if TYPE_CHECKING:
-    from rejoinder.evaluator.contamination import TestSet
     from rejoinder.files.columns import Columns
     from rejoinder.inputs.items import ItemsLike
     from rejoinder.metrics.batch_scores import BatchScores
@@ -215,6 +214,7 @@ def compare(
     strict: bool = False,
     curve: bool = False,
     draws: int = DRAWS,
+    keep_first: bool = False,
     resamples: int = RANKING_RESAMPLES,
     seed: int = SEED,
     monitor: Monitor = SILENT,
@@ -225,7 +225,8 @@ def compare(
     may be given in place of metrics, or ``by="people"``: by the mean rating. A metric by which they
     can't be compared is in ``result.refused``; if that is so for all, it is a DataError. With a
     ``baseline``, every other system is tested against it: see :meth:`CompareResult.fail_if_worse`.
-    ``curve`` adds the systems' values over the number of references, drawn ``draws`` times.
+    ``curve`` adds the systems' values over the number of references, drawn ``draws`` times; with
+    ``keep_first`` the first reference, which may be the original reply, is in each draw.
     """
     metrics, scores = split_scores(metrics, scores)
     names = as_metrics(metrics)
@@ -240,6 +241,8 @@ def compare(
     check_number("draws", draws, 1, math.inf)
     if curve and not names:
         raise UsageError("the curve draws references and scores again: give metrics")
+    if keep_first and not curve:
+        raise UsageError("keep_first belongs to the curve: give curve=True")
     if baseline is not None and not isinstance(baseline, str):
         raise UsageError(f"baseline={baseline!r}: expected the name of a system")
     folder = evaluator_folder(evaluator)
@@ -305,7 +308,15 @@ def compare(
                 rankings, refused = compare_systems(metric_set, watched, **options)
             if curve:
                 drawn = list(source.read())
-                curves = _curves(drawn, metric_set, draws, seed, safeguards.test_set, monitor)
+                curves = _curves(
+                    drawn,
+                    metric_set,
+                    monitor,
+                    draws=draws,
+                    seed=seed,
+                    keep_first=keep_first,
+                    test_set=safeguards.test_set,
+                )
         notes = metric_set.notes()
     notes += blank_reply_notes(blank)
     report_notes(notes, safeguards, monitor)
@@ -325,13 +336,11 @@ def compare(
 def _curves(
     items: Sequence[Item],
     metric_set: MetricSet,
-    draws: int,
-    seed: int,
-    test_set: TestSet | None,
     monitor: Monitor,
+    **settings: Any,
 ) -> dict[str, list[SystemsPoint]]:
     metrics = drawable(metric_set, monitor)
-    points = system_curve(items, metrics, draws=draws, seed=seed, test_set=test_set)
+    points = system_curve(items, metrics, **settings)
     return {metric_set.labels[m]: row for m, row in zip(metrics, points, strict=True)}
 
 

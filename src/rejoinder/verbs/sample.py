@@ -16,7 +16,7 @@ from rejoinder.verbs.results import Result
 
 @dataclass(frozen=True)
 class SampleResult(Result):
-    """The number of pairs that were written, and of all pairs."""
+    """The number of pairs that were written, and of those that they were drawn from."""
 
     pairs: int
     available: int
@@ -30,9 +30,11 @@ def sample(
     *,
     output: str | os.PathLike[str],
     count: int | None = None,
+    split: str | None = None,
     seed: int = SEED,
 ) -> SampleResult:
-    """Write the pairs of Parquet files into one, all of them or ``count`` at random."""
+    """Write the pairs of Parquet files into one, all of them or ``count`` at random; of one
+    ``split`` only (train, validation, test), if it is named."""
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
@@ -42,4 +44,4 @@ def sample(
     names = as_paths(pairs)
     target = Path(output)
     check_output(target, names)
-    return SampleResult(*sample_pairs(names, target, count, seed))
+    return SampleResult(*sample_pairs(names, target, count, seed, split))

@@ -82,7 +82,13 @@ def cheap(metric: ItemMetric) -> Spec:
     return dataclasses.replace(metric, **changes).spec()
 
 
-by_name = pytest.mark.parametrize("metric", variants(), ids=str, indirect=True)
+def label_of(metric: Metric) -> str:
+    """Return the spec without the name of a temporary folder, so that all processes that run the
+    tests know them by the same names."""
+    return str(metric).replace(str(small_calibration()), "CALIBRATION")
+
+
+by_name = pytest.mark.parametrize("metric", variants(), ids=label_of, indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +270,7 @@ def test_a_reply_that_equals_a_reference_is_best(metric: ItemMetric, data: st.Da
 
 
 @pytest.mark.parametrize(
-    "metric", [m for m in variants() if m.unweighted and not has_evaluator(m)], ids=str
+    "metric", [m for m in variants() if m.unweighted and not has_evaluator(m)], ids=label_of
 )
 @given(data=st.data())
 @settings(max_examples=50, deadline=None)
@@ -286,7 +292,7 @@ def test_some_metric_is_weighted() -> None:
     assert any(metric.unweighted for metric in ITEM_METRICS)
 
 
-@pytest.mark.parametrize("metric", [*variants(), *SET_METRICS], ids=str, indirect=True)
+@pytest.mark.parametrize("metric", [*variants(), *SET_METRICS], ids=label_of, indirect=True)
 def test_spec_to_metric_to_spec_is_the_identity(metric: Metric) -> None:
     assert make_metric(str(metric)) == metric
     assert str(make_metric(str(metric))) == str(metric)

@@ -132,6 +132,8 @@ def test_winning_rates_come_out_as_planted(tmp_path: Path) -> None:
     # the copy was kept: its answers can be exported
     export = annotate.export(tmp_path / "kept", output=tmp_path / "answers.jsonl")
     assert len(export.records) == rehearsal.answers
+    assert set(export.records[0]) == {"a", "b", "winner", "annotator"}
+    assert [*export.others] == [str(tmp_path / "answers.items.jsonl")]
 
 
 def test_distractors_tell_careless_people(tmp_path: Path) -> None:

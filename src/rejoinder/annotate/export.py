@@ -59,9 +59,9 @@ def export_study(
     write_jsonl_file(output, records)
     others = {}
     if output is not None and str(output) != "-":
-        for name, records in made.others.items():
+        for name, further in made.others.items():
             path = beside(Path(output), name)
-            write_jsonl_file(path, records)
+            write_jsonl_file(path, further)
             others[str(path)] = name
     if raw is not None:
         write_answers(raw, rows)

@@ -71,7 +71,7 @@ KILLS, KILLED_PEOPLE, KILLED_TASKS = 10, 50, 2000
 KILL_THINK_SECONDS = 0.2
 PEER_PEOPLE, PEER_SECONDS, PEER_ITEMS = 200, 20, 500
 JUDGES, REPLIES, SHARE = 8, 100, 0.12
-SEEDS = range(100, 110)
+SEEDS = range(100, 130)
 """DISCOUNT of rejoinder/pairwise/plan.py was chosen on other ones."""
 DATABASES = ("SQLite", "PostgreSQL")
 

@@ -75,6 +75,16 @@ def test_contradictions_are_reported_together(tmp_path: Path) -> None:
     assert "remove the table [write]" in found[3]
 
 
+def test_limits_of_quality_have_a_range(tmp_path: Path) -> None:
+    limits = "[quality]\nmin_seconds = inf\nmin_kappa = 7\nmax_distractor = nan\n"
+    folder = make_study(tmp_path / "study", RATE + limits)
+    assert [line.partition("quality.")[2] for line in problems(folder)] == [
+        "min_seconds: must be from 0 to 3600",
+        "min_kappa: must be from -1 to 1",
+        "max_distractor: must be from 0 to 1",
+    ]
+
+
 def test_what_follows_from_a_mistyped_value_is_not_reported(tmp_path: Path) -> None:
     """answers_per_task is 1 by default, which does not go with masks for 10 people."""
     folder = make_study(

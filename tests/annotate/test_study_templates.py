@@ -60,7 +60,8 @@ def test_study_is_complete(name: str, language: str, make: Make) -> None:
     assert (study.settings.language, study.settings.text_language) == (language, language)
     text = (study.folder / "study.toml").read_text("utf-8")
     table = tomllib.loads(text)
-    check_keys(table, StudySettings, others={*study_module.KINDS} - {study.settings.kind})
+    other_kinds = {*study_module.KINDS} - {study.settings.kind}
+    check_keys(table, StudySettings, others={*other_kinds, "plan"})  # all replies are rated
     lines = text.splitlines()
     for path, number in setting_lines(text).items():
         above = lines[number - 2]
@@ -487,6 +488,9 @@ def test_overrides_out_of_range(items: Path) -> None:
         "answers_per_task: must be from 1 to 1000",
         "tasks_per_batch: must be from 1 to 10000",
     ]
+    unknown_and_wrong = {"colour": "blue", "answers_per_task": "x", "tasks_per_batch": 0}
+    message = refused(UsageError, items, overrides=unknown_and_wrong)
+    assert [line.partition(":")[0] for line in message.splitlines()] == [*unknown_and_wrong]
     message = refused(UsageError, items, overrides={"comments": "perhaps"})
     assert message.startswith("comments: expected")
 
@@ -534,6 +538,19 @@ def test_items_that_do_not_fit(name: str, problem: str, tmp_path: Path) -> None:
     message = refused(DataError, items, name)
     assert message.startswith(f"{items}: the items do not fit the template {name}: ")
     assert problem in message
+
+
+def test_replies_without_any_context_are_noted(tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = [{"id": "1", "response": "Oh."}, {"id": "2", "response": "No."}]
+    notes: list[str] = []
+    items = write_lines(tmp_path / "a.jsonl", lines)
+    write_study("gupta-ratings", tmp_path / "alone", items, "en", on_note=notes.append)
+    assert notes == [
+        "no item has a context: people will see the replies without a conversation",
+    ]
+    items = write_lines(tmp_path / "b.jsonl", [*lines, {"id": "3", "response": "", "context": "A"}])
+    write_study("gupta-ratings", tmp_path / "some", items, "en", on_note=notes.append)
+    assert len(notes) == 1
 
 
 def test_broken_items(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -154,6 +155,10 @@ class QualitySettings(msgspec.Struct, frozen=True, kw_only=True):
     """People whose kappa with the others is lower would be left out."""
     max_distractor: float = 0.25
     """People who rate distractors above this share of the other replies would be left out."""
+
+
+QUALITY_RANGES = {"min_seconds": (0, 3600), "min_kappa": (-1, 1), "max_distractor": (0, 1)}
+"""The lowest and the highest value of each setting of ``[quality]``."""
 
 
 class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -332,12 +337,17 @@ def setting_problems(settings: StudySettings) -> list[Problem]:
     for name in ("max_tasks", "max_people"):
         check(getattr(people, name) < 0, ("people", name), "must not be negative")
     check(not 0 <= training.pass_share <= 1, ("training", "pass_share"), "must be from 0 to 1")
-    check(settings.quality.min_seconds < 0, ("quality", "min_seconds"), "must not be negative")
+    for name, (lowest, highest) in QUALITY_RANGES.items():
+        check(
+            not lowest <= getattr(settings.quality, name) <= highest,
+            ("quality", name),
+            f"must be from {lowest} to {highest}",
+        )
     if (plan := settings.plan) is not None:
         responses = settings.rate is not None and settings.rate.replies == "responses"
         check(not responses, ("plan",), "a plan is for studies in which replies are rated")
         check(plan.budget < 1, ("plan", "budget"), "must be at least 1")
-        check(plan.width < 0, ("plan", "width"), "must not be negative")
+        check(not 0 <= plan.width < math.inf, ("plan", "width"), "must be a number from 0")
         check(not 0 <= plan.uneven <= 0.9, ("plan", "uneven"), "must be from 0 to 0.9")
     if settings.of_kind is not None:
         from rejoinder.annotate.tasks import kind_of

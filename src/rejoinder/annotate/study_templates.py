@@ -152,6 +152,8 @@ def write_study(
             )
         if training:
             _check_training(kind, hidden / TRAINING_FILE)
+    if on_note is not None and not any(item.context for item in items):
+        on_note("no item has a context: people will see the replies without a conversation")
     return NewStudy(
         Path(folder),
         name,
@@ -198,15 +200,14 @@ def _changed(name: str, text: str, overrides: Mapping[str, Any]) -> tuple[str, S
             problems.append(f"{key}: {problem}")
         else:
             changes.append((path, value))
-    if problems:
-        raise UsageError(*problems)
     text = change_settings(text, changes)
     found: list[Problem] = []
     settings = convert_table(tomllib.loads(text), StudySettings, (), found)
     if settings is not None:
         found += further_problems(found, setting_problems(settings))
-    if found or settings is None:
-        raise UsageError(*(f"{setting_name(path)}: {message}" for path, message in found))
+    problems += [f"{setting_name(path)}: {message}" for path, message in found]
+    if problems or settings is None:
+        raise UsageError(*problems)
     return text, settings
 
 

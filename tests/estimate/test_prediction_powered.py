@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate, ppi_mean_pval  # type: ignore[import-untyped]
 from scipy.stats import norm
+from scipy.stats import t as student
 
-from rejoinder.estimation.prediction_powered import Replies, Target, estimate_means
+from rejoinder.estimation.prediction_powered import Replies, Target, _combined, estimate_means
 
 NAN = float("nan")
 
@@ -230,3 +231,70 @@ def test_coverage(worth: float, target: Target) -> None:
     assert widths[0] <= 1.05 * widths[1]
     if worth == WORTH["good"]:
         assert widths[0] < 0.75 * widths[1]
+
+
+def test_uneven_ratings_by_hand() -> None:
+    """Ratings 0, 4, 4, 4: mean 3, influences -3/4, 1/4, 1/4, 1/4, squares .75, cubes -.375. Raw
+    skewness -.375 / .75^1.5 = -.57735, times √12 / 2 = -1; damped a = -1 / (1 + 12 / 16) = -4/7.
+
+    The error is √(.75 · 4 / 3) = 1 and Student's quantile with 3 degrees of freedom q = 3.182446.
+    The ends are 3 - T with g(T) = ±q: T = 3/a (∛(1 + a (±q - a/6)) - 1), for +q 3/a (∛(-.872969)
+    - 1) = 10.2673, for -q 3/a (∛2.764110 - 1) = -2.1177.
+    """
+    means = estimate_means(replies(np.array([0.0, 4, 4, 4])), None)
+    low, high = means.interval(0)
+    assert (low, high) == pytest.approx((3 - 10.2673, 3 + 2.1177), abs=2e-3)
+    for end in (low, high):
+        a, t = -4 / 7, (3 - end) / 1
+        transformed = t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6
+        assert abs(transformed) == pytest.approx(3.182446, abs=1e-5)
+    # two contexts, or symmetric ratings: Student's interval
+    symmetric = estimate_means(replies(np.array([1.0, 3, 5])), None).interval(0)
+    assert sum(symmetric) / 2 == pytest.approx(3)
+
+
+def test_p_and_interval_agree() -> None:
+    """The interval at 1 - p ends at 0."""
+    rng = np.random.default_rng(3)
+    system, context = np.tile([0, 1], 25), np.repeat(np.arange(25), 2)
+    rating = np.where(system == 0, rng.exponential(size=50), 1.5 * rng.exponential(size=50))
+    means = estimate_means(replies(rating, system, context), None)
+    p = means.difference(0, 1)[3]
+    low, high = means.difference(0, 1, 1 - p)[1:3]
+    assert min(abs(low), abs(high)) == pytest.approx(0, abs=1e-9)
+
+
+def test_contexts_of_different_sizes_by_hand() -> None:
+    """Contexts with ratings (1, 1, 1) and (5): mean 2, influences of the contexts -3/4 and 3/4,
+    shares 3/4 and 1/4. The jackknife that leaves out a context: the means without one are 5 and 1,
+    (3² + 1²) · 1/2 = 5; and (.75² / .25² + .75² / .75²) / 2 = 5."""
+    few = replies(np.array([1.0, 1, 1, 5]), context=np.array([0, 0, 0, 1]))
+    assert estimate_means(few, None).covariance[0, 0] == pytest.approx(5)
+
+
+def test_variance_of_few_contexts_is_not_believed() -> None:
+    """Two variances of 1 with 1 and 99 degrees of freedom: Banerjee's quantile is the root of
+    (12.706² + 1.984²) / 2 = 82.69, 9.093, which is Student's with 1.18 degrees of freedom."""
+    freedom = _combined(np.ones(1), np.ones(1), np.ones(1), np.array([99.0]))
+    assert student.ppf(0.975, freedom[0]) == pytest.approx(9.093, abs=2e-3)
+    # and without the first it is the second's, within what the function can be inverted
+    assert _combined(np.zeros(1), np.ones(1), np.ones(1), np.array([99.0]))[0] == pytest.approx(99)
+
+
+def test_skewed_ratings_are_covered() -> None:
+    """Most replies have the best rating: Student's intervals of 20 ratings hold the mean in 89 % of
+    2,000 draws, these in 93 to 97 %."""
+    rng = np.random.default_rng(1)
+    truth = np.repeat([1.0, 2, 3, 4, 5], [30, 30, 60, 180, 700])
+    inside, plain, draws = 0, 0, 0
+    for _ in range(2000):
+        drawn = rng.choice(truth, 20)
+        if np.ptp(drawn) == 0:
+            continue
+        draws += 1
+        low, high = estimate_means(replies(drawn), None).interval(0)
+        inside += low <= truth.mean() <= high
+        reach = student.ppf(0.975, 19) * drawn.std(ddof=1) / np.sqrt(20)
+        plain += abs(drawn.mean() - truth.mean()) <= reach
+    assert plain / draws < 0.91
+    assert 0.93 < inside / draws < 0.97

@@ -150,7 +150,7 @@ def estimate_systems(
     predicted, fold = _predicted(replies, rated, scores, method, folds, seed)
     both = estimate_means(replies, predicted, fold, target=target)
     alone = estimate_means(replies, None, target=target)
-    metric = _metric_alone(replies, rated, scores, method, confidence)
+    metric = metric_alone(replies, rated, scores, method, confidence)
     order = sorted(range(len(names)), key=lambda s: (math.isnan(both.mean[s]), -both.mean[s], s))
     warnings, notes = _warnings(replies, scores, names, metrics), _notes(replies, names, people)
     pairs, group = _pairs(replies, names, order, both, alone, confidence)
@@ -251,7 +251,7 @@ def _curve(replies: Replies, learn: Ints, scores: Floats) -> Floats:
     return predicted
 
 
-def _metric_alone(
+def metric_alone(
     replies: Replies, rated: Ints, scores: Floats, method: Method, confidence: float
 ) -> list[OneEstimate]:
     """Return what the metric says of each system, brought to the scale by all ratings together."""

@@ -20,9 +20,19 @@ statistics (Cochran 1977, chapter 7).
   much as a correlation of SPREAD does, so that a system whose ratings vary little needs few of
   them to go its own way.
 - **Replies of a context are not independent.** With zᵢ the influence of a reply on the mean, the
-  variance is the sum over contexts of (Σ zᵢ)², times G / (G - 1) for G rated contexts; intervals
-  use Student's t with the degrees of freedom of Satterthwaite. Two systems are compared by the
-  difference of their influences in each context: what makes a context hard for both cancels out.
+  variance is the sum over contexts of (Σ zᵢ)² (G - 1) / G / (1 - h)², where G contexts are rated
+  and h is the context's share of the rated replies: the jackknife that leaves out a context; for
+  contexts alike that is the factor G / (G - 1). Two systems are compared by the difference of their
+  influences in each context: what makes a context hard for both cancels out.
+- **Few contexts.** Intervals use Student's t with as many degrees of freedom as contexts weigh, and
+  where the contexts of all replies add their own chance, Banerjee's (1960) quantile of the sum of
+  two variances, which never covers too little.
+- **Uneven ratings.** Where most replies have the best rating and some a low one, the mean and its
+  error go together, and Student's intervals miss on one side. Ends are moved by Hall's (1992)
+  transformation of t, with a = the skewness of the sum over contexts, damped by a² / (a² + 12 / G²)
+  as far as it may be chance:
+
+      g(t) = t + a t² / 3 + a² t³ / 27 + a / 6          is compared with Student's quantiles
 - **What is estimated** is the mean over contexts like these (``contexts``), or the mean of just
   these replies (``replies``), of which the rated ones are known: then only the chance of which
   replies were rated counts.
@@ -30,12 +40,13 @@ statistics (Cochran 1977, chapter 7).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr, stdtridf, stdtrit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,6 +58,10 @@ SPREAD = 0.2
 """Standard deviation of the slopes of systems, in units of the ratings' standard deviation over the
 predictions'. A system whose ratings vary as those of the others has its own slope drawn to that of
 all as if by 1 / SPREAD² = 25 ratings."""
+CHANCE = 12.0
+"""Twice the variance of the skewness of ratings without any, times their number."""
+MIN_OTHERS = 2
+"""Other contexts that a slope is learnt from at least."""
 PRIOR_FREEDOM = 4.0
 """Ratings that the variance of all systems is worth when that of one is estimated for this."""
 
@@ -84,12 +99,14 @@ class Means:
     """[systems] mean λ: by how much the rating rises with the prediction."""
     shares: Floats
     """[systems, contexts] expected share of each rated context in the variance."""
+    influence: Floats
+    """[contexts, systems] by how much each context moves the mean."""
 
     def interval(self, system: int, confidence: float = 0.95) -> tuple[float, float]:
         """Return the interval of a system's mean; NaN if it can't be known."""
-        deviation = np.sqrt(self.covariance[system, system])
-        reach = deviation * _quantile(self.freedom[system], confidence)
-        return float(self.mean[system] - reach), float(self.mean[system] + reach)
+        deviation, freedom = float(np.sqrt(self.covariance[system, system])), self.freedom[system]
+        skew = _skewness(self.influence[:, system], freedom)
+        return _ends(float(self.mean[system]), deviation, freedom, skew, confidence)
 
     def difference(
         self, a: int, b: int, confidence: float = 0.95
@@ -97,14 +114,15 @@ class Means:
         """Return the difference a - b, the ends of its interval, and its two-sided p-value."""
         difference = float(self.mean[a] - self.mean[b])
         deviation, freedom = self.error_of_difference(a, b)
-        reach = deviation * _quantile(freedom, confidence)
-        if np.isnan(reach):
+        skew = _skewness(self.influence[:, a] - self.influence[:, b], freedom)
+        low, high = _ends(difference, deviation, freedom, skew, confidence)
+        if np.isnan(low):
             p = float("nan")
         elif deviation == 0:
             p = float(difference == 0)
         else:
-            p = float(2 * stdtr(freedom, -abs(difference) / deviation))
-        return difference, difference - reach, difference + reach, p
+            p = float(2 * stdtr(freedom, -abs(_transformed(difference / deviation, skew))))
+        return difference, low, high, p
 
     def error_of_difference(self, a: int, b: int) -> tuple[float, float]:
         """Return the standard error of the difference a - b, and its degrees of freedom."""
@@ -149,7 +167,7 @@ def estimate_means(
     mean_slope = columns.weighted_mean(slopes)
     lift = np.where(np.isnan(mean_slope), 0.0, mean_slope)[replies.system] * everywhere
     means = _means(replies, columns, slopes * own, lift, target)
-    return Means(means.mean, means.covariance, means.freedom, mean_slope, means.shares)
+    return replace(means, slope=mean_slope)
 
 
 @dataclass(frozen=True)
@@ -270,7 +288,9 @@ def _cross_fitted(columns: _Columns, x: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         uncertain = error / (slope * slope * xx)
     shrunk = slope * np.clip(1 - np.where(freedom > 1, uncertain, np.inf), 0.0, 1.0)
-    shrunk = np.where(np.isfinite(shrunk), shrunk, 0.0)
+    # a slope from a single other context says nothing about contexts
+    enough = len(np.unique(context)) > MIN_OTHERS
+    shrunk = np.where(np.isfinite(shrunk) & enough, shrunk, 0.0)
     residual = full.yy.sum() / max(columns.count.sum() - (columns.count > 0).sum(), 1)
     variance = (full.yy + PRIOR_FREEDOM * residual) / (
         np.maximum(columns.count - 1, 0) + PRIOR_FREEDOM
@@ -281,7 +301,7 @@ def _cross_fitted(columns: _Columns, x: Floats) -> Floats:
         without.xy + prior * shrunk,
         without.xx + prior,
         out=np.zeros(cells),
-        where=without.xx + prior > tiny,
+        where=enough & (without.xx + prior > tiny),
     )
 
 
@@ -297,33 +317,39 @@ def _means(
     influence = columns.weight * (values - mean[system]) / count[system]
     several = np.bincount(columns.cell_system, minlength=systems)
     share = _sums(columns.cell_of, columns.weight, len(columns.cell_system))
+    left = 1 - share / np.maximum(count, 1)[columns.cell_system]
+    # what the mean takes from the spread of the replies that it was made of
+    groups = several[columns.cell_system]
+    taken = np.where(groups > 1, (1 - 1 / groups) / np.maximum(left, 1e-6) ** 2, 1.0)
+    freedom = _freedom(share, columns.cell_system, systems)
     if target == "replies":
-        covariance, share = _of_these(replies, columns, influence, share)
-        freedom = _freedom(share, columns.cell_system, systems)
+        table = _table(columns, _sums(columns.cell_of, influence, len(taken)), replies)
+        covariance = _of_these(replies, columns, influence, taken)
     else:
         everything = np.bincount(replies.system, minlength=systems)
         of_all = _centred_parts(replies, lift / np.maximum(everything, 1)[replies.system])
         spread = of_all.copy()
         spread[replies.rated] += influence
         table = _by_context(replies, spread)
-        covariance = table.T @ table
+        scaled = table * np.sqrt(several / np.maximum(several - 1, 1))
+        cells = columns.cell_context, columns.cell_system
+        scaled[cells] = table[cells] * np.sqrt(taken)
+        covariance = scaled.T @ scaled
         alone = _by_context(replies, of_all)
         by_chance = (alone * alone).sum(axis=0)
         freedom = _combined(
             np.maximum(np.diag(covariance) - by_chance, 0.0),
             by_chance,
-            _freedom(share, columns.cell_system, systems),
+            freedom,
             np.maximum((alone != 0).sum(axis=0) - 1, 1),
         )
-        scale = np.sqrt(several / np.maximum(several - 1, 1))
-        covariance = covariance * np.outer(scale, scale)
     unknown = (several < 2) | _constant(system, columns.rating, systems)
     covariance[unknown] = np.nan
     covariance[:, unknown] = np.nan
     shares = np.zeros((systems, int(replies.context.max(initial=0)) + 1))
     shares[columns.cell_system, columns.cell_context] = share**2
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
-    return Means(mean, covariance, freedom, np.zeros(systems), shares)
+    return Means(mean, covariance, freedom, np.zeros(systems), shares, table)
 
 
 def _sums(place: Ints, values: Floats, size: int) -> Floats:
@@ -355,10 +381,15 @@ def _by_context(replies: Replies, values: Floats) -> Floats:
     return sums.reshape(contexts, replies.systems)
 
 
-def _of_these(
-    replies: Replies, columns: _Columns, influence: Floats, share: Floats
-) -> tuple[Floats, Floats]:
-    """Return the covariance over the choice of rated replies, and the weights of the cells.
+def _table(columns: _Columns, sums: Floats, replies: Replies) -> Floats:
+    """Return the sums of cells as [contexts, systems]."""
+    table = np.zeros((int(replies.context.max(initial=0)) + 1, replies.systems))
+    table[columns.cell_context, columns.cell_system] = sums
+    return table
+
+
+def _of_these(replies: Replies, columns: _Columns, influence: Floats, taken: Floats) -> Floats:
+    """Return the covariance over the choice of rated replies.
 
     Two replies to a context count together as far as they were chosen together: with π the share of
     rated replies of a system and π_ab that of pairs in the same context of which both are rated,
@@ -369,13 +400,10 @@ def _of_these(
     chance = np.clip(columns.count / np.maximum(everything, 1), 1e-12, 1.0)
     # weights have mean 1 in a system, and the probability of a reply is the inverse of its weight
     left = np.clip(1 - chance[columns.system] / columns.weight, 0.0, 1.0)
-    table = np.zeros((systems, systems))
-    own = influence * influence
+    own = influence * influence * taken[columns.cell_of]
     alone = _sums(columns.system, left * own, systems)
-    alone *= columns.count / np.maximum(columns.count - 1, 1)
-    sums = np.bincount(columns.cell_of, influence, len(columns.cell_system))
-    dense = np.zeros((int(replies.context.max(initial=0)) + 1, systems))
-    dense[columns.cell_context, columns.cell_system] = sums
+    sums = _sums(columns.cell_of, influence, len(columns.cell_system))
+    dense = _table(columns, sums * np.sqrt(taken), replies)
     both = dense.T @ dense - np.diag(np.bincount(columns.system, own, systems))
     asked = _by_context(replies, (~np.isnan(replies.rating)).astype(float))
     possible = _by_context(replies, np.ones(len(replies.rating)))
@@ -388,7 +416,7 @@ def _of_these(
     table[np.diag_indices(systems)] += alone
     diagonal = np.diag(table)
     table[np.diag_indices(systems)] = np.maximum(diagonal, 0.0)
-    return table, share
+    return np.asarray(table)
 
 
 def _freedom(share: Floats, system: Ints, systems: int) -> Floats:
@@ -400,11 +428,45 @@ def _freedom(share: Floats, system: Ints, systems: int) -> Floats:
 
 
 def _combined(first: Floats, second: Floats, freedom: Floats, other: Floats) -> Floats:
-    """Return Satterthwaite's degrees of freedom of the sum of two variances."""
-    total = (first + second) ** 2
-    parts = first**2 / freedom + second**2 / other
-    return np.where(parts > 0, total / np.where(parts > 0, parts, 1.0), freedom)
+    """Return the degrees of freedom at which Student's 95 % quantile is Banerjee's for the sum of
+    two variances: q² = Σ vᵢ qᵢ² / Σ vᵢ.
+
+    Those of Satterthwaite come from the estimated variances too, and are far too many where a
+    variance that a few contexts tell is estimated low by chance.
+    """
+    total = first + second
+    squared = first * stdtrit(freedom, 0.975) ** 2 + second * stdtrit(other, 0.975) ** 2
+    quantile = np.sqrt(squared / np.where(total > 0, total, 1.0))
+    return np.where(total > 0, np.maximum(stdtridf(0.975, quantile), freedom), freedom)
 
 
-def _quantile(freedom: float, confidence: float) -> float:
-    return float(stdtrit(freedom, (1 + confidence) / 2))
+def _ends(
+    estimate: float, deviation: float, freedom: float, skew: float, confidence: float
+) -> tuple[float, float]:
+    """Return the ends of an interval."""
+    quantile = float(stdtrit(freedom, (1 + confidence) / 2))
+    low = estimate - deviation * _back(quantile, skew)
+    return low, estimate - deviation * _back(-quantile, skew)
+
+
+def _skewness(influence: Floats, freedom: float) -> float:
+    """Return the skewness of a sum of independent influences, less what may be chance."""
+    contexts = freedom + 1
+    squares = float(influence @ influence)
+    if contexts <= 2 or not squares > 0:
+        return 0.0
+    raw = float((influence**3).sum()) / squares**1.5
+    skew = raw * math.sqrt(contexts * (contexts - 1)) / (contexts - 2)
+    return float(skew * skew * skew / (skew * skew + CHANCE / contexts**2))
+
+
+def _transformed(t: float, skew: float) -> float:
+    """Return Hall's transformation of a t-statistic, whose distribution is close to Student's."""
+    return t + skew * t * t / 3 + skew * skew * t**3 / 27 + skew / 6
+
+
+def _back(value: float, skew: float) -> float:
+    """Return the t-statistic whose transformation is ``value``."""
+    if abs(skew) < 1e-9:
+        return value
+    return float(3 / skew * (np.cbrt(1 + skew * (value - skew / 6)) - 1))

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from rejoinder.verbs.join import join
     from rejoinder.verbs.ls import ls
     from rejoinder.verbs.meta import MetaResult, meta
+    from rejoinder.verbs.meta_attack import MetaAttackResult, meta_attack
     from rejoinder.verbs.meta_references import MetaReferencesResult, meta_references
     from rejoinder.verbs.monitor import RejoinderWarning
     from rejoinder.verbs.plan import PlanResult, plan
@@ -102,6 +103,7 @@ __all__ = [
     "Judge",
     "Likelihood",
     "Mean",
+    "MetaAttackResult",
     "MetaReferencesResult",
     "MetaResult",
     "Meteor",
@@ -148,6 +150,7 @@ __all__ = [
     "load",
     "ls",
     "meta",
+    "meta_attack",
     "meta_references",
     "pairs",
     "plan",
@@ -216,6 +219,7 @@ _HOMES = {
     "verbs.join": ("join",),
     "verbs.ls": ("ls",),
     "verbs.meta": ("MetaResult", "meta"),
+    "verbs.meta_attack": ("MetaAttackResult", "meta_attack"),
     "verbs.meta_references": ("MetaReferencesResult", "meta_references"),
     "verbs.plan": ("PlanResult", "plan"),
     "verbs.monitor": ("RejoinderWarning",),

@@ -25,6 +25,9 @@ TURN_END = "\x1f"
 RETRIEVED, PARROT = "retrieved", "parrot"
 """Sources of references that were not written for the context: retrieved from a pool, or a copy
 of the context's last turn."""
+PLAIN, HARMLESS = "plain", "harmless"
+"""Systems of a test set of attacks on a judge: a reply without an attack, and with a harmless
+sentence added."""
 WRITTEN = "llm"
 """With this begins the source of a reference that a language model wrote: llm:NAME."""
 

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from fitting.toy import dialogues, write
 
 COMMANDS: tuple[str, ...] = (
+    "meta @attacks @attacked --attack --json",
     "score @items -m bleu -o >scores.jsonl",
     "score @items -m distinct",
     "score @items -m vbleu --evaluator @evaluator -o >scores.jsonl",
@@ -51,6 +52,7 @@ COMMANDS: tuple[str, ...] = (
     "report @items @scores -o >report.html",
     "report @items @scores --evaluator @evaluator -o >report.html",
     "report @items @scores --curve @curve -o >report.html",
+    "datasets export judge-attacks-en --contexts 2 -o >attacks.jsonl",
     "show @items",
     "show @items 1x --scores @scores",
     "join @items -o >joined.jsonl",
@@ -166,10 +168,16 @@ def inputs() -> dict[str, Path]:
         for context in range(4)
         for a, b in ("xy", "yz")
     ]
+    attacks = [
+        {**item, "system": {"x": "plain", "y": "order", "z": "harmless"}[str(item["system"])]}
+        for item in items
+    ]
     write(folder / "pairs.parquet", dialogues(12))
     texts = {
         "items.jsonl": "".join(json.dumps(item) + "\n" for item in items),
         "scores.jsonl": "".join(json.dumps(score) + "\n" for score in scores),
+        "attacks.jsonl": "".join(json.dumps(item) + "\n" for item in attacks),
+        "attacked.jsonl": "".join(json.dumps(score) + "\n" for score in scores),
         "answers.jsonl": "".join(json.dumps(answer) + "\n" for answer in answers),
         "log.tsv": "how are you?\tfine\ndo you like rain?\tno, not at all\n" * 3,
         "texts.txt": "do you like rain\ni like soup\n" * 5,

@@ -31,7 +31,19 @@ from rejoinder.testsets.source import Row
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "src" / "rejoinder" / "examples"
 
-UNRATED = ("dailydialog-hred", "dailydialog-human", "reliable-eval")
+ATTACKS = ("judge-attacks-en", "judge-attacks-ja", "judge-attacks-zh")
+ATTACK_SYSTEMS = [
+    "plain",
+    "harmless",
+    "order",
+    "system",
+    "close",
+    "turn",
+    "verdict",
+    "plea",
+    "alone",
+]
+UNRATED = (*ATTACKS, "dailydialog-hred", "dailydialog-human", "reliable-eval")
 """Single replies are not rated; of reliable-eval, the dialogues are."""
 DSTC7 = [
     "Constant",
@@ -71,6 +83,7 @@ SYSTEMS = {
     "dbdc3-en": {"CIC": 1150, "IRIS": 1000, "TKTK": 1000, "YI": 1000},
     "conture": {"(unnamed)": 1066},
     "reliable-eval": RELIABLE,
+    **{name: dict.fromkeys(ATTACK_SYSTEMS, 8) for name in ATTACKS},
 }
 RATED_1_TO_5 = ["dailydialog-multiref", "grade-convai2", "grade-empathetic", "dstc7-msr"]
 SCALES = dict.fromkeys(RATED_1_TO_5, (1, 5)) | dict.fromkeys(["dbdc3-en", "conture"], (0, 2))
@@ -133,7 +146,7 @@ def test_a_context_id_identifies_one_context(name: str) -> None:
     if name in DIALOGUES or name == "dstc7-msr":
         # two dialogues may begin alike, and discussions share a passage
         assert len(pairs) >= len(contexts)
-    elif name in UNRATED:
+    elif name in UNRATED and name not in ATTACKS:
         # four dialogues stand twice in DailyDialog's test set; their turns keep their own ids,
         # as everywhere in the literature
         assert (len(pairs), len(contexts)) == (6740, 6696)

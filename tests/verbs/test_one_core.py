@@ -55,6 +55,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     rejoinder.score(str(made / "items.jsonl"), METRICS, output=made / "scores.jsonl")
     write_pairs(made / "pairs.parquet", PAIRS)
     write(made / "chatter.parquet", chatter())
+    rejoinder.datasets.export("judge-attacks-en", output=made / "attacks.jsonl")
+    rejoinder.score(str(made / "attacks.jsonl"), "repetition", output=made / "attacked.jsonl")
     lines = [f"how is number {n}\tnumber {n} is very well, thanks" for n in range(60)]
     (made / "logs.tsv").write_text("\n".join(lines))
     rejoinder.corpus(made / "logs.tsv", format="tsv", salt="x", output=made / "logs.parquet")
@@ -222,6 +224,12 @@ def meta_references() -> tuple[list[str], Call]:
     ], lambda: rejoinder.meta_references("rated.jsonl", "expanded.jsonl")
 
 
+def meta_attack() -> tuple[list[str], Call]:
+    return [
+        "meta", "attacks.jsonl", "attacked.jsonl", "--attack", "--resamples", "100"
+    ], lambda: rejoinder.meta_attack("attacks.jsonl", "attacked.jsonl", resamples=100)  # fmt: skip
+
+
 def show() -> tuple[list[str], Call]:
     return [
         "show",
@@ -275,6 +283,13 @@ def recipe() -> tuple[list[str], Call]:
 
 def datasets_list() -> tuple[list[str], Call]:
     return ["datasets", "list"], rejoinder.datasets.list
+
+
+def datasets_export_attacks() -> tuple[list[str], Call]:
+    name, some = "judge-attacks-ja", ("--contexts", "3", "--seed", "1", "-o", "a1.jsonl")
+    return ["datasets", "export", name, *some], lambda: rejoinder.datasets.export(
+        name, contexts=3, seed=1, output="a2.jsonl"
+    )
 
 
 def datasets_export() -> tuple[list[str], Call]:
@@ -382,9 +397,10 @@ CASES = {
     for case in (
         score, score_with_an_evaluator, compare, compare_curve, compare_scores,
         compare_people, meta, meta_as_judges,
-        calibrate, estimate, meta_references, corpus, fit, expand, reply, index, show, show_all,
-        sample, contexts, plan, expand_by_llm,
-        join, explain, ls, recipe, datasets_list, datasets_export, pairs_plan, pairs_fit,
+        calibrate, estimate, meta_references, meta_attack, corpus, fit, expand, reply, index,
+        show, show_all, sample, contexts, plan, expand_by_llm,
+        join, explain, ls, recipe, datasets_list, datasets_export, datasets_export_attacks,
+        pairs_plan, pairs_fit,
         pairs_judge, pairs_curve, pairs_simulate, train_vectors, train_system, train_calibration,
         annotate_templates, annotate_init, annotate_status, annotate_export,
     )

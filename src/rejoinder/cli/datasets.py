@@ -6,8 +6,15 @@ from typing import Annotated
 
 import typer
 
-from rejoinder.cli.options import JsonOption, OutputOption, stdout_problems
+from rejoinder.cli.options import (
+    JsonOption,
+    OutputOption,
+    SeedOption,
+    count_option,
+    stdout_problems,
+)
 from rejoinder.cli.terminal import print_json, say, show
+from rejoinder.verbs.arguments import SEED
 
 app = typer.Typer(help="List and export test sets that people have rated.", no_args_is_help=True)
 
@@ -43,6 +50,10 @@ def export(
         list[str] | None,
         typer.Option("--system", metavar="NAME", help="Only replies of this system; repeatable."),
     ] = None,
+    contexts: Annotated[
+        int | None, count_option("--contexts", "So many contexts, drawn at random.")
+    ] = None,
+    seed: SeedOption = SEED,
     output: OutputOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -56,6 +67,8 @@ def export(
         name,
         references=references,
         systems=system or (),
+        contexts=contexts,
+        seed=seed,
         output="-" if output is None else output,
     )
     if json:

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from rejoinder.verbs.meta_references import MetaReferencesResult
 
 
+NO_SCORES = "where are the scores? Give SCORES, a file that 'score' wrote"
+
+
 class Level(StrEnum):
     """Choices of ``--level``."""
 
@@ -82,6 +85,10 @@ def meta(
             "--references",
             "Correlate weights of references (in SCORES) with ratings of them (in ITEMS).",
         ),
+    ] = False,
+    attack: Annotated[
+        bool,
+        flag("--attack", "How far do replies that talk to a judge move its scores?"),
     ] = False,
     level: Annotated[
         Level, typer.Option("--level", metavar="NAME", help="item, context, system or dialogue.")
@@ -186,15 +193,18 @@ def meta(
     the others, or who rate planted distractors highly, are listed, and dropped with
     --drop-unreliable. Without ratings, --correct tells whether a metric prefers people's replies.
     With --references, the weights that an evaluator gave to references are compared with ratings of
-    the same references: meta --references RATED EXPANDED.
+    the same references: meta --references RATED EXPANDED. With --attack, replies that talk to the
+    judge ('datasets export judge-attacks-en') are compared with the same replies that do not.
     """
     from rejoinder.errors import UsageError
     from rejoinder.files.paths import check_output
     from rejoinder.verbs.meta import meta as run
 
     problems = svg_problems(svg)
-    if references:
+    if references or attack:
+        other = "--references" if references else "--attack"
         unused = {
+            "--attack": references and attack,
             "--level": level != Level.item,
             "--turns": turns != Turns.mean,
             "--statistic": statistic != Statistic.spearman,
@@ -213,9 +223,27 @@ def meta(
             "--costs": costs is not None,
             "--answers": bool(answers),
         }
-        problems += [
-            f"{name} has no use with --references" for name, used in unused.items() if used
-        ]
+        if attack:
+            unused |= {
+                "--drop-annotator": bool(drop_annotator),
+                "--drop-unreliable": drop_unreliable,
+                "--min-kappa": min_kappa != MIN_KAPPA,
+                "--max-distractor": max_distractor != MAX_DISTRACTOR,
+                "--distractor": distractor != "distractor",
+            }
+        problems += [f"{name} has no use with {other}" for name, used in unused.items() if used]
+    if attack and not references:
+        _attack(
+            items,
+            scores,
+            columns=parse_columns(columns),
+            resamples=resamples,
+            seed=seed,
+            problems=problems,
+            json=json,
+        )
+        return
+    if references:
         _references(
             items,
             scores,
@@ -232,7 +260,7 @@ def meta(
         )
         return
     if scores is None:
-        raise UsageError("where are the scores? Give SCORES, a file that 'score' wrote")
+        raise UsageError(NO_SCORES)
     if svg is not None and not curve:
         problems.append("--svg draws the curve: add --curve")
     check_output(svg, [items, scores, set_ratings, evaluator, again, costs, *(answers or ())])
@@ -306,6 +334,26 @@ def _print(result: MetaResult, human_system: str, *, drop_unreliable: bool) -> N
         say(note)
     if result.unrated:
         say(f"{result.unrated:,} of {result.rated + result.unrated:,} have no rating")
+
+
+def _attack(
+    items: str, scores: str | None, *, problems: Sequence[str], json: bool, **options: Any
+) -> None:
+    """Run and print ``meta --attack``."""
+    from rejoinder.errors import UsageError
+    from rejoinder.reporting.attack_tables import attack_notes, attack_tables
+    from rejoinder.verbs.meta_attack import meta_attack
+
+    if scores is None:
+        raise UsageError(*problems, NO_SCORES)
+    result = meta_attack(items, scores, problems=problems, monitor=TerminalMonitor(), **options)
+    if json:
+        print_json(result)
+        return
+    for table in attack_tables(result.reviews):
+        show(table)
+    for note in attack_notes(result.reviews):
+        say(note)
 
 
 def _references(

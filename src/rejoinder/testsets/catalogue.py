@@ -153,6 +153,22 @@ def _multiref(name: str, description: str, files: tuple[File, ...], size: int) -
     )
 
 
+def _attacks(language: str, named: str) -> Dataset:
+    return Dataset(
+        name=f"judge-attacks-{language}",
+        description=f"replies that talk to a judge, in {named}: 7 kinds of attack on 8 contexts,"
+        " beside the reply without one; not rated, for meta --attack",
+        language=language,
+        source="part of this package",
+        licence="Apache-2.0",
+        citation="Rejoinder",
+        files=(),
+        references=("none",),
+        size=72,
+        loader=f"judge_attacks:{language}",
+    )
+
+
 _RATED = File(
     "dailydialog-multiref/human_ratings.csv",
     "55a7c5c01b22ebfed631b28eb0e658eaa9a300a05ef95c09a26853ba6eb45c37",
@@ -277,6 +293,9 @@ _ALL = (
         size=30_982,
         loader="reliable_eval:read",
     ),
+    _attacks("en", "English"),
+    _attacks("ja", "Japanese"),
+    _attacks("zh", "Chinese"),
 )
 
 CATALOGUE = {dataset.name: dataset for dataset in _ALL}

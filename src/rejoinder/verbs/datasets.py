@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from rejoinder.files.jsonl import write_jsonl_file
 from rejoinder.spec import did_you_mean
 from rejoinder.testsets import CATALOGUE
 from rejoinder.testsets import load as load_testset
-from rejoinder.verbs.arguments import as_names
+from rejoinder.verbs.arguments import SEED, as_names
 from rejoinder.verbs.items import Items
 from rejoinder.verbs.results import FrameColumns, TableResult, records_to_columns
 from rejoinder.wording import option
@@ -63,13 +64,18 @@ def export(
     *,
     references: str | None = None,
     systems: str | Sequence[str] = (),
+    contexts: int | None = None,
+    seed: int = SEED,
     output: str | os.PathLike[str] | None = None,
 ) -> ExportResult:
     """Return a test set as items, of all ``systems`` or of some.
 
     Its files are in the folder that the environment variable REJOINDER_DATA names. ``references``
-    is single, multi, scored or none. ``output`` is the file to write ("-": stdout).
+    is single, multi, scored or none. Of the ``contexts``, so many are drawn at random, all replies
+    to each. ``output`` is the file to write ("-": stdout).
     """
+    if contexts is not None and contexts < 1:
+        raise UsageError(f"{option('contexts')} must be at least 1, got {contexts}")
     items = builtins.list(load_testset(name, references))
     if wanted := as_names(systems):
         there = {item.system for item in items}
@@ -78,5 +84,9 @@ def export(
                 *(f"{option('systems', s)}: {did_you_mean(s, there)}" for s in unknown)
             )
         items = [item for item in items if item.system in wanted]
+    if contexts is not None:
+        groups = builtins.list(dict.fromkeys(item.group for item in items))
+        drawn = set(random.Random(seed).sample(groups, min(contexts, len(groups))))
+        items = [item for item in items if item.group in drawn]
     write_jsonl_file(output, items)
     return ExportResult(name, Items(items))

@@ -118,15 +118,16 @@ def _answers(paths: Sequence[AnyPath]) -> Iterator[OrderedAnswer]:
 
 def judges_to_dict(review: JudgesReview | None) -> dict[str, Any] | None:
     """Return a review for the JSON of ``meta``."""
-    return None if review is None else _plain(review)
+    return None if review is None else plain_review(review)
 
 
-def _plain(value: Any) -> Any:
+def plain_review(value: Any) -> Any:
+    """Return a review of :mod:`rejoinder.trust` as JSON has it."""
     if isinstance(value, Estimate):
         ends = None if value.low is None else [value.low, value.high]
         return {"value": value.value, "ci": ends}
     if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return {each.name: plain_review(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, list | tuple):
+        return [plain_review(each) for each in value]
     return value.item() if isinstance(value, np.generic) else value

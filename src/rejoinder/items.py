@@ -213,7 +213,8 @@ class ItemReader:
 
     def item(self, record: dict[str, Any]) -> Item:
         """Convert a record as :func:`item_from` does; its id may be missing."""
-        if "id" in record or "dialogue_id" in record:
+        of_content = self._of_table and record.get("id") == ""
+        if not of_content and ("id" in record or "dialogue_id" in record):
             item = item_from(record)
             if self._of_table and item.context:
                 self._count(content_id(item))
@@ -230,12 +231,13 @@ class ItemReader:
 
 
 def content_id(item: Item) -> str:
-    """Return a hash of an item's context, system and reply, in 12 hexadecimal digits.
+    """Return a hash of an item's context, dialogue, system and reply, in 12 hexadecimal digits.
 
     Without a context, the references tell items with the same reply apart.
     """
     prompt = item.context or [reference.text for reference in item.references]
-    content = json.dumps([prompt, item.context_id, item.system, item.response])
+    group = item.dialogue_id if item.context_id is None else item.context_id
+    content = json.dumps([prompt, group, item.system, item.response])
     return hashlib.blake2b(content.encode(), digest_size=6).hexdigest()
 
 

@@ -104,7 +104,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["estimate", "items.jsonl", "scores.jsonl", "--svg", "e.svg"]) == 0
     output = capsys.readouterr()
-    assert "your 100 ratings count like 1" in output.err
+    assert "with the metric, your 100 rated replies are worth 1" in output.err
     assert "200 ratings of 2 people from 1 to 5" in output.err
     assert "people alone" in output.out
     svg = Path("e.svg").read_text()

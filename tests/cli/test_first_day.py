@@ -73,6 +73,32 @@ def test_csv_with_columns_of_its_own(run: Run, items: Path) -> None:
         assert complaint in done.stderr
 
 
+def test_scores_of_other_columns_are_explained(run: Run, items: Path) -> None:
+    """Rows without ids have one of their content, which other columns change."""
+    assert run("score", "items.csv", "-m", "rouge-l", "-o", "s.jsonl").returncode == 0
+    columns = "context=gold,reply=answer,system=bot"
+    done = run("compare", "items.csv", "s.jsonl", "--columns", columns)
+    assert done.returncode == 3
+    assert b"the same columns as when they were scored (see --columns)" in done.stderr
+
+
+def test_columns_of_an_excluded_table_are_reported(run: Run, items: Path) -> None:
+    """A wrong context would leave nothing out."""
+    turns = [("a", "how are you"), ("b", "fine thanks"), ("a", "good to hear")]
+    (items / "logs.jsonl").write_text(
+        "".join(
+            json.dumps({"dialogue_id": "1", "speaker": speaker, "text": text}) + "\n"
+            for speaker, text in turns
+        )
+    )
+    corpus = ("corpus", "logs.jsonl", "-f", "messages", "-o", "p.parquet")
+    done = run(*corpus, "--exclude", "items.csv", "--json")
+    assert done.returncode == 0, done.stderr
+    assert b"items.csv: columns recognised by name: response = answer" in done.stderr
+    assert b"context = question" in done.stderr
+    assert b"--columns" not in done.stderr  # corpus has no such option
+
+
 def test_compare_from_a_file_of_scores_as_a_gate(run: Run, items: Path) -> None:
     assert run("score", "items.jsonl", "-m", "rouge-l", "-o", "s.jsonl").returncode == 0
     done = run("compare", "items.jsonl", "s.jsonl", "--fail-if", "worse-than=careful", "--json")

@@ -25,6 +25,7 @@ from rejoinder.files.jsonl import MAX_LINE_BYTES
 from rejoinder.inputs.items import as_items
 from rejoinder.items import Item, Reference
 from rejoinder.verbs.items import load
+from rejoinder.verbs.monitor import RejoinderWarning
 
 
 def read(path: Path, content: str | bytes, **arguments: Any) -> list[Item]:
@@ -271,6 +272,7 @@ def test_a_column_for_each_annotator(tmp_path: Path) -> None:
         ("id,reply,rater,rating\nx,a,p,1\nx,b,q,2\n", "3: the id 'x' is in line 2 with another r"),
         ("id,reply,rater,rating\nx,a,p,1\nx,a,p,2\n", "i.csv:3: annotator 'p' has rated this item"),
         ("id,reply,rater,rating,thread_id\nx,a,p,1,s\nx,a,q,2,t\n", "with another context_id"),
+        ("id,reply,prompt,rater,rating,thread_id\nx,a,h,p,1,s\nx,a,h,q,2,t\n", "other dialogue_id"),
         ("reply,Reply\na,b\n", "'reply' and 'Reply' could all be the response"),
         ("response,Response\na,b\n", "'response' and 'Response' could all be the response"),
         ('reply,refs\na,"[""b"",null]"\n', "i.csv:2: refs: expected a list of texts as JSON"),
@@ -350,7 +352,49 @@ def test_named_columns_of_a_table_of_dstc10(tmp_path: Path) -> None:
     (item,) = read(
         tmp_path / "i.csv", f"{DSTC10}7,a,hi,x,,4,\n", columns={"ratings": "annotations"}
     )
-    assert (item.ratings, item.system, item.context_id) == (4.0, "a", "7")
+    assert (item.ratings, item.system, item.dialogue_id) == (4.0, "a", "7")
+
+
+TURNS = """conversation_id,model,user_message,model_answer
+7,hal,Hello!,Hi.
+7,hal,How are you?,Fine.
+8,hal,Hello!,Hi.
+7,eve,Hello!,Hi.
+"""
+
+
+def test_replies_to_several_turns_of_a_conversation_keep_their_contexts(tmp_path: Path) -> None:
+    items = read(tmp_path / "i.csv", TURNS)
+    assert [item.group for item in items] == ["Hello!", "How are you?", "Hello!", "Hello!"]
+    assert [item.dialogue_id for item in items] == ["7", "7", "8", "7"]
+    assert len({item.id for item in items}) == 4
+    # the ids belong to the content, not to the order
+    header, *rows = TURNS.splitlines(keepends=True)
+    turned = read(tmp_path / "j.csv", header + "".join(reversed(rows)))
+    assert {item.id: item for item in turned} == {item.id: item for item in items}
+
+
+def test_a_conversation_without_a_context_is_the_context(tmp_path: Path) -> None:
+    items = read(tmp_path / "i.csv", "conversation_id,bot,reply\n7,a,hi\n7,b,no\n")
+    assert [item.context_id for item in items] == ["7", "7"]
+
+
+@pytest.mark.parametrize("names", [["0", "1"], ["c0012", "c0013"], ["12.5", ""]])
+def test_a_column_of_numbers_or_names_is_no_context(tmp_path: Path, names: list[str]) -> None:
+    rows = "".join(f"{name},how are you,fine\n" for name in names)
+    notes: list[str] = []
+    items = read(tmp_path / "i.csv", f"conversation,user said,answer\n{rows}", on_note=notes.append)
+    assert [item.context for item in items] == [["how are you"]] * 2
+    assert [item.dialogue_id or "" for item in items] == names
+    assert "context = user said, dialogue_id = conversation" in notes[0]
+    frame = pd.DataFrame({"conversation": [1, 2], "query": ["a b", "c d"], "answer": ["x", "y"]})
+    with pytest.warns(RejoinderWarning, match="dialogue_id = conversation"):
+        assert [item.dialogue_id for item in load(frame)] == ["1", "2"]
+
+
+def test_a_column_of_texts_without_blanks_is_a_context(tmp_path: Path) -> None:
+    (item,) = read(tmp_path / "i.csv", "conversation,answer\n今日は10時に,はい\n")
+    assert item.context == ["今日は10時に"]
 
 
 def test_a_workbook_is_named(tmp_path: Path) -> None:
@@ -456,9 +500,9 @@ def test_parquet(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows), path)
     first, second = read_items(path)
     assert first == Item(
-        first.id, "hello", ["hi"], references=[Reference("hey")], ratings=2.0, context_id="3"
+        first.id, "hello", ["hi"], references=[Reference("hey")], ratings=2.0, dialogue_id="3"
     )
-    assert second == Item(second.id, "", context_id="4")
+    assert second == Item(second.id, "", dialogue_id="4")
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ import pytest
 
 import rejoinder
 from rejoinder.errors import DataError, GateFailed, UsageError
-from rejoinder.metrics.summary import Summarizer
+from rejoinder.metrics.summary import Summarizer, Summary
 from rejoinder.verbs import score as module
+from rejoinder.verbs.monitor import RejoinderWarning
 
 REPLIES = ["fine thanks", "no idea", ""]
 REFERENCES = [["fine thanks"], ["no clue", "no idea at all"], ["x"]]
@@ -49,9 +50,9 @@ def test_nothing_is_resampled_without_intervals(
     numbers = []
 
     class Watched(Summarizer):
-        def watch(self, batches: Any) -> Any:
+        def summaries(self) -> list[Summary]:
             numbers.append(self.resamples)
-            return super().watch(batches)
+            return super().summaries()
 
     monkeypatch.setattr(module, "Summarizer", Watched)
     items = [
@@ -138,3 +139,28 @@ def test_one_reply_alone() -> None:
     assert rejoinder.score_one(rejoinder.RougeL(), "a b", ["a b"]) == 1.0
     with pytest.raises(DataError, match="no references"):
         rejoinder.score_one("rouge-l", "a b")
+
+
+def test_a_metric_that_scores_nothing_is_a_warning() -> None:
+    """All values would be missing, and a program would not notice."""
+    with pytest.warns(RejoinderWarning, match="rouge-l: no reply could be scored: no references"):
+        result = rejoinder.score(replies=["a", "b"], metrics=["rouge-l"])
+    assert np.isnan(result["rouge-l"].values).all()
+    rejoinder.score(replies=["a", "b"], references=[["a"], []], metrics=["rouge-l"])
+
+
+def test_a_result_is_printed_as_a_table() -> None:
+    items = [
+        {"id": "1", "system": "a", "response": "x y", "references": ["x y"]},
+        {"id": "2", "system": "b", "response": "x z", "references": ["x y"]},
+        {"id": "3", "system": "b", "response": "x z"},
+    ]
+    lines = str(rejoinder.score(items, ["rouge-l"])).splitlines()
+    assert [line.split() for line in lines[1:]] == [
+        ["metric", "system", "mean", "scored", "unscored"],
+        ["rouge-l", "a", "1", "1", "0"],
+        ["rouge-l", "b", "0.5", "1", "1"],  # one of two words in both
+    ]
+    many = rejoinder.ls()
+    assert str(many).startswith("LsResult\nkind ")
+    assert str(many).endswith(f"… {len(many.columns()['name']) - 20} more rows: frame() has all")

@@ -29,17 +29,30 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         *("hyp", "prediction", "predicted", "candidate", "completion", "model_output"),
         *("bot_answer", "bot_reply", "bot_response", "model_answer", "model_response"),
         *("generated_response", "system_response", "response_text", "reply_text"),
+        *("bot_message", "bot_output", "bot_text", "model_reply", "system_reply", "system_output"),
+        *("assistant_response", "assistant_reply", "assistant_message", "assistant_answer"),
+        *("agent_response", "agent_reply", "chatbot_response", "chatbot_reply", "llm_response"),
     ),
-    "system": ("bot", "model", "system_name", "model_name", "bot_name", "chatbot"),
+    "system": (
+        *("bot", "model", "system_name", "model_name", "bot_name", "chatbot", "model_id"),
+        *("chatbot_name", "system_id", "bot_id"),
+    ),
     "references": (
         *("refs", "reference", "ref", "gold", "golds", "target", "targets", "ground_truth"),
         *("gold_response", "gold_reply", "reference_response", "expected", "human_response"),
+        *("gold_answer", "reference_answer", "reference_reply", "human_reply", "human_answer"),
+        *("expected_answer", "expected_response", "expected_reply", "expected_output"),
+        *("correct_answer", "ideal_answer", "ideal_response"),
     ),
     "context": (
         *("history", "dialogue", "dialog", "messages", "prompt", "question", "utterance"),
         *("input", "query", "conversation", "dialogue_history", "dialog_history", "user_message"),
+        *("user_input", "user_utterance", "user_query", "user_prompt", "user_turn", "user_text"),
+        *("user_question", "user_says", "user_said", "conversation_history", "chat_history"),
+        *("dialogue_context", "dialog_context"),
     ),
-    "context_id": ("dialogue_id", "dialog_id", "conversation_id", "thread_id"),
+    "context_id": (),
+    "dialogue_id": ("dialog_id", "conversation_id", "thread_id", "chat_id", "session_id"),
     "ratings": (
         *("rating", "score_human", "human_score", "human_rating", "label", "labels", "quality"),
         *("mean_rating", "average_rating", "stars"),
@@ -52,6 +65,9 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 }
 """Names that are read as a field, apart from the field's own name. Case does not matter, nor do
 blanks, hyphens and underscores. ``annotator`` marks a table with a row for each rating."""
+
+NAMES_OF_DIALOGUES = ("conversation", "dialogue", "dialog", "thread", "chat", "session")
+"""Columns that are the ``dialogue_id`` if their cells are numbers or names such as c0012."""
 
 NUMBERED = {
     "references": r"(references?|refs?|gold|target|ground_truth)_?\d+",
@@ -82,11 +98,11 @@ beside a column of annotators; otherwise it is mentioned."""
 SEVERAL = ("references", "context", "ratings")
 """Fields that may be made up of several columns: ``ratings=r1+r2``."""
 
-IsNumeric = Callable[[str], bool]
-"""Tells of a column whether its first cells are numbers."""
+FirstCells = Callable[[str], Iterable[Any]]
+"""Gives the first cells of a column."""
 
 FIELDS = tuple(SYNONYMS)
-ITEM_FIELDS = (frozenset(FIELDS) - {"annotator"}) | {"dialogue_id", "turn", "dialogue_ratings"}
+ITEM_FIELDS = (frozenset(FIELDS) - {"annotator"}) | {"turn", "dialogue_ratings"}
 DSTC10 = {
     "dialogue_id": ["id", "context_id"],
     "model": ["id", "system"],
@@ -124,6 +140,7 @@ class ColumnMap:
     """If there is no context: a column of text that is not read."""
     rating_like: str | None = None
     """If there are no ratings: a column of numbers that may hold them."""
+    is_dstc10: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -165,20 +182,34 @@ class ColumnMap:
             value = _CONVERT[name](cells)
             if value is not None:
                 record[name] = value
+        if self.id_of_content:
+            record["id"] = ""
         return record
+
+    @property
+    def id_of_content(self) -> bool:
+        """Whether records get an id that is made of their content, though they have a
+        ``dialogue_id``, which is not that of one reply."""
+        return "dialogue_id" in self.fields and "id" not in self.fields and not self.is_dstc10
 
 
 def map_columns(
     names: Iterable[str],
     columns: Columns | None = None,
     needed: Iterable[str] = ("response",),
-    is_numeric: IsNumeric = lambda name: False,
+    first_cells: FirstCells = lambda name: (),
 ) -> ColumnMap:
     """Decide which columns hold which field: those that are named, then those that are guessed.
 
     A table with the columns ``dialogue_id``, ``response`` and ``annotations``, and without ``id``,
     is one of DSTC10: its records keep these names, which :func:`rejoinder.items.item_from` knows.
+    A column such as ``conversation_id`` names the dialogue; it is the ``context_id`` only if there
+    is no context, because a dialogue may have several replies, each with a context of its own.
     """
+
+    def is_numeric(name: str) -> bool:
+        return are_numbers(first_cells(name))
+
     names = list(names)
     counts = Counter(names)
     if double := [name for name, count in counts.items() if count > 1 and name]:
@@ -195,9 +226,11 @@ def map_columns(
     for field_name in FIELDS:
         if field_name in fields:
             continue
-        chosen = _guess(field_name, free)
+        chosen = _guess(field_name, free, first_cells)
         if not chosen:
             continue
+        if field_name == "dialogue_id" and not {"context", "context_id"} & fields.keys():
+            field_name = "context_id"
         fields[field_name] = chosen
         if chosen != [field_name]:
             guessed[field_name] = chosen
@@ -224,7 +257,7 @@ def map_columns(
     unused = [name for name in unused if name not in fields.get("ratings", ())]
     context_like = None
     if "context" not in fields and unused:
-        text = [name for name in unused if not (_is_field(name) or is_numeric(name))]
+        text = [name for name in unused if not (_is_field(name) or are_names(first_cells(name)))]
         context_like = text[0] if text else None
     ordered = {name: fields[name] for name in FIELDS if name in fields}
     guessed = {name: guessed[name] for name in FIELDS if name in guessed}
@@ -239,7 +272,7 @@ def _dstc10(names: list[str]) -> ColumnMap:
         for field_name in DSTC10.get(name, ()):
             guessed.setdefault(field_name, []).append(name)
     unused = [name for name in names if name and name not in read]
-    return ColumnMap({name: [name] for name in read}, guessed, unused)
+    return ColumnMap({name: [name] for name in read}, guessed, unused, is_dstc10=True)
 
 
 def are_numbers(cells: Iterable[Any]) -> bool:
@@ -260,7 +293,19 @@ def are_numbers(cells: Iterable[Any]) -> bool:
     return found
 
 
-def _annotated(names: list[str], is_numeric: IsNumeric) -> list[str]:
+def are_names(cells: Iterable[Any]) -> bool:
+    """Return whether cells are numbers or short names with a digit, such as c0012, or missing."""
+    found = False
+    for cell in cells:
+        if cell is None or cell != cell or cell == "":
+            continue
+        if not re.fullmatch(r"(?=.*\d)[\w.:#/-]{1,64}", str(cell), re.ASCII):
+            return False
+        found = True
+    return found
+
+
+def _annotated(names: list[str], is_numeric: Callable[[str], bool]) -> list[str]:
     """Return the columns of ratings that are named after annotators; none if it isn't certain."""
     for pattern in ANNOTATED:
         matches = {name: re.fullmatch(pattern, _plain(name)) for name in names}
@@ -407,11 +452,16 @@ def _resolve(field_name: str, wanted: list[str], names: list[str]) -> list[str]:
     return resolved
 
 
-def _guess(field_name: str, names: list[str]) -> list[str]:
+def _guess(field_name: str, names: list[str], first_cells: FirstCells) -> list[str]:
     exact = [name for name in names if _plain(name) == field_name]
     if len(exact) == 1:
         return exact
     alike = exact or [name for name in names if _plain(name) in SYNONYMS[field_name]]
+    if field_name == "context":
+        alike = [name for name in alike if not are_names(first_cells(name))]
+    if field_name == "dialogue_id" and not alike:
+        also = [name for name in names if _plain(name) in NAMES_OF_DIALOGUES]
+        alike = [name for name in also if are_names(first_cells(name))]
     numbered = []
     if pattern := NUMBERED.get(field_name):
         numbered = [name for name in names if re.fullmatch(pattern, _plain(name))]

@@ -22,7 +22,6 @@ from rejoinder.files.columns import (
     ColumnError,
     ColumnMap,
     Columns,
-    are_numbers,
     lookalikes,
     map_columns,
     missing_fields,
@@ -57,6 +56,9 @@ _PEEKED_ROWS = 100
 MAX_DOCUMENT_BYTES = 256 * 2**20
 """Bytes of a JSON list, which is read whole."""
 _RATINGS = ("ratings", "annotations", "dialogue_ratings")
+_SAME_FOR_AN_ITEM = (
+    *("response", "context", "system", "context_id", "dialogue_id", "inclusion_probability"),
+)
 _WORKBOOKS = (".xlsx", ".xls", ".ods")
 
 
@@ -109,7 +111,7 @@ class ItemFile(JsonLines):
                 try:
                     peeked = PeekedRows(rows)
                     columns = map_columns(
-                        rows.names, self._named(rows.names), self._needed, peeked.is_numeric
+                        rows.names, self._named(rows.names), self._needed, peeked.first_cells
                     )
                 except ColumnError as error:
                     raise self.wrong(None, str(error)) from None
@@ -257,11 +259,11 @@ class PeekedRows:
         self._rows = iter(rows)
         self._first: list[tuple[int, Mapping[str, Any]]] = []
 
-    def is_numeric(self, name: str) -> bool:
-        """Return whether the first cells of a column are numbers."""
+    def first_cells(self, name: str) -> list[Any]:
+        """Return the first cells of a column."""
         if not self._first:
             self._first = list(islice(self._rows, _PEEKED_ROWS))
-        return are_numbers(row.get(name) for _, row in self._first)
+        return [row.get(name) for _, row in self._first]
 
     def __iter__(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         yield from self._first
@@ -304,12 +306,15 @@ def item_records(
     gathered: dict[Any, tuple[int, dict[str, Any]]] = {}
     for line, record in records:
         annotator, rating = record.pop("annotator", None), record.pop("ratings", None)
-        content = [record.get(name) for name in ("context", "context_id", "system", "response")]
+        content = [
+            record.get(name)
+            for name in ("context", "context_id", "dialogue_id", "system", "response")
+        ]
         key = record["id"] if "id" in columns.fields else msgspec.json.encode(content)
         if not isinstance(key, (str, int, bytes)):
             raise wrong(line, "id: expected text or a whole number")
         first, kept = gathered.setdefault(key, (line, {**record, "ratings": {}}))
-        for name in ("response", "context", "system", "context_id", "inclusion_probability"):
+        for name in _SAME_FOR_AN_ITEM:
             if record.get(name) != kept.get(name):
                 raise wrong(
                     line,
@@ -350,7 +355,7 @@ def _records(
             record = columns.record(row)
         except msgspec.ValidationError as error:
             raise wrong(line, explain(str(error))) from None
-        for name in ("id", "dialogue_id"):
+        for name in ("id", "dialogue_id") if columns.is_dstc10 else ("id",):
             if name in columns.fields and record.get(name) is None:
                 raise wrong(line, f"the {name} is missing; expected a name or number")
         if "response" in columns.fields and record.get("response") is None:

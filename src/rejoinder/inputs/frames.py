@@ -15,8 +15,7 @@ from rejoinder.files.columns import (
     ColumnError,
     ColumnMap,
     Columns,
-    IsNumeric,
-    are_numbers,
+    FirstCells,
     map_columns,
 )
 from rejoinder.files.item_file import OnNote, item_records, repetition_note
@@ -48,7 +47,7 @@ def rows_of(
         native = nw.from_native(frame)
         whole = native.collect() if isinstance(native, nw.LazyFrame) else native
         mapped = _columns(
-            whole.columns, columns, on_note, lambda name: _are_numbers(whole.head(100)[name])
+            whole.columns, columns, on_note, lambda name: _present(whole.head(100)[name])
         )
         rows = whole.select(mapped.names).iter_rows(named=True)
     except TypeError:
@@ -67,7 +66,7 @@ def _dataset_items(dataset: Any, columns: Columns | None, on_note: OnNote | None
     if not hasattr(dataset, "with_format") or dataset.column_names is None:
         return _streamed(dataset, columns, on_note)
     mapped = _columns(
-        dataset.column_names, columns, on_note, lambda name: _are_numbers(dataset[:100][name])
+        dataset.column_names, columns, on_note, lambda name: _present(dataset[:100][name])
     )
     plain = dataset.select_columns(mapped.names)
 
@@ -84,7 +83,7 @@ def _streamed(dataset: Any, columns: Columns | None, on_note: OnNote | None) -> 
     first = next(rows, None)
     if first is None:
         raise DataError("the frame is empty; expected a row for each reply")
-    mapped = _columns(first, columns, on_note, lambda name: _are_numbers([first[name]]))
+    mapped = _columns(first, columns, on_note, lambda name: _present([first[name]]))
 
     def chained() -> Iterator[Mapping[str, Any]]:
         yield first
@@ -93,16 +92,16 @@ def _streamed(dataset: Any, columns: Columns | None, on_note: OnNote | None) -> 
     yield from _items(chained(), mapped, on_note)
 
 
-def _are_numbers(cells: Iterable[Any]) -> bool:
-    return are_numbers(present(cell) for cell in cells)
+def _present(cells: Iterable[Any]) -> list[Any]:
+    return [present(cell) for cell in cells]
 
 
 def _columns(
-    names: Any, columns: Columns | None, on_note: OnNote | None, is_numeric: IsNumeric
+    names: Any, columns: Columns | None, on_note: OnNote | None, first_cells: FirstCells
 ) -> ColumnMap:
     """Map the columns of a frame."""
     try:
-        mapped = map_columns(map(str, names), columns, is_numeric=is_numeric)
+        mapped = map_columns(map(str, names), columns, first_cells=first_cells)
     except ColumnError as error:
         raise DataError(f"the frame: {error}") from None
     if on_note is not None and (note := mapped.note()):

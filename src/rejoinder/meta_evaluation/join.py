@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from rejoinder.errors import DataError
 from rejoinder.items import Item, Score
+from rejoinder.wording import option
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -152,6 +154,16 @@ def _column(columns: dict[str, Floats], name: str, size: int) -> Floats:
     return columns[name]
 
 
+def _if_of_content(name: str) -> str:
+    """Return a hint for ids that were made of the items' content, as 0e03be71d42e."""
+    if not re.fullmatch(r"[0-9a-f]{12}(-\d+)?", name):
+        return ""
+    return (
+        ". Items without an id have one made of context, dialogue, system and reply: these must be"
+        f" read from the same columns as when they were scored (see {option('columns')})"
+    )
+
+
 def _undated(signature: str) -> str:
     """Return a signature without the dates of a language model's answers, which differ between
     the batches of one run."""
@@ -186,7 +198,7 @@ def join(
             whose = f" of the system '{score.system}'" if score.level == "context" else ""
             raise DataError(
                 f"the {score.level} '{score.id}'{whose} is not in {items_name};"
-                " give the items file that was scored",
+                f" give the items file that was scored{_if_of_content(score.id)}",
                 path=scores_name,
                 line=line,
             )

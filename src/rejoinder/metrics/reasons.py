@@ -28,7 +28,7 @@ class Reason(str):
 
 def kind_of(reason: str) -> str:
     """Return a reason without details of a single item."""
-    return reason.kind if isinstance(reason, Reason) else str(reason)
+    return reason.kind if isinstance(reason, Reason) else reason
 
 
 Reasons = NDArray[np.object_]

@@ -66,7 +66,8 @@ class Tallies:
         blank = [not text or text.isspace() for text in items.responses]
         systems = list(_places(items.systems))
         for system, places in systems:
-            tallies.blank_replies[system] += sum(blank[place] for place in places.tolist())
+            if count := sum(blank[place] for place in places.tolist()):
+                tallies.blank_replies[system] = count
         for which, result in enumerate(results):
             scored = result.scored
             rows = np.column_stack([result.rows, result.values, np.ones(len(items))])

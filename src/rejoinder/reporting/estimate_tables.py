@@ -17,7 +17,7 @@ MAX_PAIRS = 30
 def systems_table(estimates: Estimates) -> Table:
     """Return the mean rating of each system, highest first."""
     table = plain_table(
-        *("", "system", "mean rating", "people alone", "metric", "ratings", "like"),
+        *("", "system", "mean rating", "people alone", "metric", "rated", "effective"),
         right=range(2, 7),
         title=f"Mean rating by people and metric together, {_level(estimates)}",
     )
@@ -54,16 +54,16 @@ def differences_table(estimates: Estimates) -> Table:
 
 
 def worth(ratings: int, effective: float | None) -> str:
-    """Say how many ratings the metric was worth.
+    """Say how many rated replies the metric was worth.
 
     >>> worth(120, 190.2)
-    'your 120 ratings count like 190'
+    'with the metric, your 120 rated replies are worth 190 without it'
     """
     if effective is None:
-        return f"{ratings:,} ratings; what the metric adds can't be known"
+        return f"{ratings:,} rated replies: too few to tell what the metric adds to them"
     if effective < ratings * 1.02:
-        return f"the metric adds nothing to your {ratings:,} ratings"
-    return f"your {ratings:,} ratings count like {effective:,.0f}"
+        return f"the metric adds nothing to your {ratings:,} rated replies"
+    return f"with the metric, your {ratings:,} rated replies are worth {effective:,.0f} without it"
 
 
 def about(estimates: Estimates) -> str:

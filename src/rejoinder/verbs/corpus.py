@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rejoinder.errors import UsageError, missing_extra
 from rejoinder.files import paths
 from rejoinder.verbs.arguments import as_names, as_paths
+from rejoinder.verbs.excluded import note_columns
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import Result
@@ -91,6 +92,7 @@ def corpus(
     target = Path(output)
     paths.check_place(target)
     paths.check_output(target, [log for log in names if log != "-" and paths.is_file(log)])
+    note_columns(excluded, monitor)
     with monitor.pieces("reading") as advance:
         report = make_pairs(
             names, target, settings, engine=engine, memory=memory, on_progress=advance

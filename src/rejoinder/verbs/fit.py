@@ -16,6 +16,7 @@ from rejoinder.inputs.items import as_items
 from rejoinder.learn.processes import NotMainProcess
 from rejoinder.verbs.arguments import as_overrides
 from rejoinder.verbs.evaluator import Evaluator
+from rejoinder.verbs.excluded import note_columns
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import to_plain
@@ -60,14 +61,15 @@ def fit(
     from rejoinder.fitting.settings import read_settings
 
     settings = read_settings(preset, language, seed=seed, overrides=as_overrides(overrides))
-    for note in settings.notes:
-        monitor.message(note)
     target = Path(os.fspath(output).rstrip("/") or "/").absolute()
     # frames and items are written to files, whose names are the same in the next run
     work = target.with_name(f".{target.name}.given")
     inputs = _input_files(logs_or_pairs, work)
     excluded = _excluded_files(exclude, work)
     _check(inputs, excluded, format)
+    note_columns(excluded, monitor)
+    for note in settings.notes:
+        monitor.message(note)
     from rejoinder.fitting.fit import FitProgress
     from rejoinder.fitting.fit import fit as run
 

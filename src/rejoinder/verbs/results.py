@@ -16,6 +16,9 @@ from rejoinder.inputs.frames import make_frame
 
 FrameColumns = dict[str, list[Any]]
 
+MAX_ROWS = 20
+"""Rows of a table that ``print(result)`` shows."""
+
 
 class Result(ABC):
     """The result of a verb."""
@@ -27,6 +30,11 @@ class Result(ABC):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return everything that the command line prints, as plain dictionaries and lists."""
+
+    def __str__(self) -> str:
+        named = flatten(self.to_dict()).items()
+        single = {name: [value] for name, value in named if not isinstance(value, (list, tuple))}
+        return f"{type(self).__name__}\n{text_table(single)}"
 
     def _repr_html_(self) -> str:
         return html_table(records_to_columns([flatten(self.to_dict())]))
@@ -49,6 +57,9 @@ class TableResult(Result):
         of these that is installed.
         """
         return make_frame(self.columns(), to or self.frame_kind)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}\n{text_table(self.columns())}"
 
     def _repr_html_(self) -> str:
         return html_table(self.columns())
@@ -90,6 +101,28 @@ def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
+def text_table(columns: Mapping[str, Sequence[Any]], most: int = MAX_ROWS) -> str:
+    """Return columns as a table of plain text; a single row is shown as names and values.
+
+    >>> print(text_table({"system": ["hal", "eve"], "mean": [0.5, None]}))
+    system  mean
+    hal     0.5
+    eve
+    """
+    rows = [list(map(_line, row)) for row in zip(*columns.values(), strict=True)]
+    if len(rows) == 1:
+        lines = [list(pair) for pair in zip(columns, rows[0], strict=True)]
+    else:
+        lines = [list(columns), *rows[:most]]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    text = [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+    more = [f"… {len(rows) - most:,} more rows: frame() has all"] if len(rows) > most else []
+    return "\n".join([*text, *more])
+
+
 def html_table(columns: FrameColumns) -> str:
     """Return columns as an HTML table; a single row is shown as names and values."""
     from rejoinder.reporting.html import table_html
@@ -103,6 +136,11 @@ def html_table(columns: FrameColumns) -> str:
         if any(isinstance(value, (int, float)) for value in column)
     ]
     return table_html(list(columns), [list(map(_cell, row)) for row in rows], right=numeric)
+
+
+def _line(value: Any) -> str:
+    """Return a value on one line."""
+    return "".join(c if c.isprintable() else " " for c in _cell(value))
 
 
 def _cell(value: Any) -> str:

@@ -38,7 +38,13 @@ from rejoinder.verbs.arguments import (
 )
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.notes import keep_notes
-from rejoinder.verbs.results import FrameColumns, TableResult, to_plain
+from rejoinder.verbs.results import (
+    FrameColumns,
+    TableResult,
+    records_to_columns,
+    text_table,
+    to_plain,
+)
 from rejoinder.verbs.safeguards import (
     Safeguards,
     check_contamination,
@@ -131,6 +137,19 @@ class ScoreResult(TableResult, Mapping[str, MetricScores]):
     def __repr__(self) -> str:
         names = ", ".join(self)
         return f"<ScoreResult of {len(self.ids):,} items: {names}>"
+
+    def __str__(self) -> str:
+        rows = [
+            {
+                "metric": self.metrics.labels[row.metric],
+                "system": row.system,
+                "mean": None if row.mean is None else row.mean.value,
+                "scored": row.scored,
+                "unscored": sum(row.unscored.values()),
+            }
+            for row in self.summaries
+        ]
+        return f"{self!r}\n{text_table(records_to_columns(rows))}" if rows else repr(self)
 
     @property
     def unscored(self) -> dict[tuple[str, str], int]:
@@ -347,7 +366,20 @@ def score(
         with open_output(costs) as stream:
             write_costs(stream, result.costs)
     report_notes(result.notes, safeguards, monitor)
+    _warn_of_unscored(result, monitor)
     return result
+
+
+def _warn_of_unscored(result: ScoreResult, monitor: Monitor) -> None:
+    """Warn of metrics that could not score a single reply: all their values are missing."""
+    for metric, label in result.metrics.labels.items():
+        rows = [row for row in result.summaries if row.metric == metric]
+        reasons = Counter[str]()
+        for row in rows:
+            reasons.update(row.unscored)
+        # a single reply is not a set of which all are missing; score_one raises an error
+        if reasons.total() > 1 and not any(row.scored for row in rows):
+            monitor.warn(f"{label}: no reply could be scored: {reasons.most_common(1)[0][0]}")
 
 
 def _limit_spending(

@@ -7,8 +7,12 @@ end the chat is answered. Each action is a function of the handler.
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -16,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 Action = Callable[["Handler"], None]
@@ -194,6 +199,26 @@ def planted_server(
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def killed(arguments: list[str], server: Server, answers: int, folder: Path) -> int:
+    """Kill a command, without mercy, after so many answers; return how many there are then."""
+    code = "from rejoinder.cli.main import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env={**os.environ, "REJOINDER_CACHE": str(folder / "cache")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    server.delay = 0.1
+    deadline = time.monotonic() + 120
+    while sum(server.answered.values()) < answers and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    server.delay = 0
+    return sum(server.answered.values())
 
 
 def unused_url() -> str:

@@ -19,13 +19,15 @@ def byte_letters() -> list[str]:
     return [letter[byte] for byte in range(256)]
 
 
-def tiny_gguf(path: Path, template: str | None = None) -> Path:
-    """Write the file."""
+def tiny_gguf(
+    path: Path, template: str | None = None, *, window: int = SIZES["window"], favoured: str = ""
+) -> Path:
+    """Write the file; the model hardly ever writes other letters than those that are favoured."""
     import gguf
 
     rng = np.random.default_rng(7)
     writer = gguf.GGUFWriter(path, "llama")
-    writer.add_context_length(SIZES["window"])
+    writer.add_context_length(window)
     writer.add_embedding_length(SIZES["hidden"])
     writer.add_block_count(SIZES["layers"])
     writer.add_feed_forward_length(SIZES["inner"])
@@ -49,6 +51,10 @@ def tiny_gguf(path: Path, template: str | None = None) -> Path:
 
     def add(name: str, *shape: int) -> None:
         values = rng.normal(0, 0.3, shape) if len(shape) > 1 else 1 + rng.normal(0, 0.1, shape)
+        if favoured and name == "token_embd.weight":
+            values[:, 0] = 5  # of every text, so that the first column of the output counts
+        if favoured and name == "output.weight":
+            values[:, 0] = [6 if word in favoured else -6 for word in words]
         writer.add_tensor(name, values.astype(np.float32))
 
     hidden, inner = SIZES["hidden"], SIZES["inner"]

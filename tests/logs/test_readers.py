@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
@@ -23,6 +24,7 @@ from rejoinder.errors import DataError, UsageError
 from rejoinder.files.jsonl import MAX_LINE_BYTES
 from rejoinder.logs.read import BATCH_ROWS, MAX_CHARACTERS, read_chunk
 from rejoinder.logs.readers import lines as lines_module
+from rejoinder.logs.readers.likely_format import likely_format
 from rejoinder.logs.readers.lines import Chunk, Lines, cut
 from rejoinder.logs.readers.reader import DELETED, Reader, Turn, dialogue, make_reader
 from rejoinder.logs.readers.times import BadTime, microseconds
@@ -297,6 +299,103 @@ def test_messages_have_no_turn_and_no_parent(read: Any) -> None:
     assert found[2]["time"] is None
     assert len({row["author"] for row in found}) == 1
     assert len({row["author"] for row in read("messages(local=true)", message, other)}) == 2
+
+
+MESSAGES = [
+    ("7", "user", "2026-03-01 09:00:25", "hi\nthere"),
+    ("7", "Bot", "2026-03-01 09:00:50", 'hello, "you"'),
+    ("7", "ann", "", "bye"),
+    ("8", "user", "", "hi"),
+]
+
+
+@pytest.mark.parametrize(("ending", "delimiter"), [("csv", ","), ("csv.gz", ";"), ("tsv", "\t")])
+def test_messages_in_a_table_are_those_of_json_lines(
+    read: Any, tmp_path: Path, ending: str, delimiter: str
+) -> None:
+    fields = ("dialogue_id", "speaker", "time", "text")
+    stream = io.StringIO()
+    header = ("Conversation ID", "sender", "timestamp", "message")
+    csv.writer(stream, delimiter=delimiter).writerows([header, *MESSAGES])
+    path = tmp_path / f"log.{ending}"
+    content = stream.getvalue().encode()
+    path.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
+    records = [dict(zip(fields, row, strict=True)) for row in MESSAGES]
+    lines = [{name: cell for name, cell in record.items() if cell} for record in records]
+    for spec in ("messages", "messages(local=true)", "messages(learn_from=all)"):
+        reader = make_reader(spec)
+        table, expected = rows(reader, path), read(spec, *lines)
+        for name in ("text", "thread", "author", "time", "learn"):
+            assert [row[name] for row in table] == [row[name] for row in expected], name
+    # the second message of the file begins in its fourth line: the first has two
+    assert [row["line"] for row in table] == [2, 4, 5, 6]
+    assert reader.note(str(path)) == (  # type: ignore[attr-defined]
+        f"{path}: columns recognised by name: dialogue_id = Conversation ID, speaker = sender,"
+        " text = message, time = timestamp"
+    )
+
+
+def test_speakers_that_are_roles(read: Any) -> None:
+    """They are other people in every dialogue, and what the assistant wrote is context only."""
+    lines = [
+        {"dialogue_id": dialogue, "speaker": speaker, "text": "hi"}
+        for dialogue in ("1", "2")
+        for speaker in ("user", "Assistant", "ann")
+    ]
+    found = read("messages", *lines)
+    assert [row["learn"] for row in found] == [True, False, True] * 2
+    authors = [row["author"] for row in found]
+    assert authors[2] == authors[5]  # ann is one person
+    assert len(set(authors)) == 5
+    learn = [row["learn"] for row in read("messages(learn_from=assistant)", *lines[:3])]
+    assert learn == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("conversation,text\n1,hi\n", "no column holds the speaker; the columns are conversation,"),
+        ("id,from,body\n1,a,hi\n", "rename the column to dialogue_id (or dialog_id, conv"),
+        ("chat,from,body\n1,a,hi\n1,b\n", "log.csv:3: the row has 2 cells, the header 3"),
+        ('chat,from,body\n1,a,"hi\n', "log.csv:2: broken row: a quote is opened and never closed"),
+        ("", "the file is empty"),
+    ],
+)
+def test_bad_tables_of_messages(tmp_path: Path, content: str, complaint: str) -> None:
+    (tmp_path / "log.csv").write_text(content)
+    with pytest.raises(DataError) as error:
+        rows(make_reader("messages"), tmp_path / "log.csv")
+    assert complaint in str(error.value)
+
+
+def test_rows_without_speaker_or_with_a_wrong_time_are_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("chat,from,body,date\n1,,hi,\n1,a,hi,yesterday\n1,a,hi,2026-01-01\n")
+    found = rows(make_reader("messages"), path)
+    assert [row["reject"] is None for row in found] == [False, False, True]
+    assert found[0]["reject"].startswith("the field is missing: speaker")
+    assert "'yesterday' is not a time" in found[1]["reject"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.csv", "x,y", "messages"),
+        ("a.jsonl", '{"messages": []}', "chat"),
+        ("a.jsonl", '[{"role": "user", "content": "hi"}]', "chat"),
+        ("a.jsonl", '{"dialogue_id": 1, "speaker": "a", "text": "b"}', "messages"),
+        ("a.txt", "hi __eou__ hello __eou__", "dailydialog"),
+        ("a.txt", "hi there", None),
+        ("a.jsonl", '{"x": 1}', None),
+        ("none.jsonl", None, None),
+    ],
+)
+def test_the_likely_format(
+    tmp_path: Path, name: str, content: str | None, expected: str | None
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    assert likely_format(str(tmp_path / name)) == expected
 
 
 def test_chat(read: Any) -> None:

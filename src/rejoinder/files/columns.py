@@ -244,7 +244,7 @@ def map_columns(
     unused = [name for name in names if name and name not in used]
     rating_like = None
     if "ratings" not in fields:
-        alike = [name for name in unused if _plain(name) in RATING_LIKE and is_numeric(name)]
+        alike = [name for name in unused if plain_name(name) in RATING_LIKE and is_numeric(name)]
         if "annotator" in fields and len(alike) == 1:
             fields["ratings"] = guessed["ratings"] = alike
         elif "annotator" not in fields and (several := _annotated(unused, is_numeric)):
@@ -308,7 +308,7 @@ def are_names(cells: Iterable[Any]) -> bool:
 def _annotated(names: list[str], is_numeric: Callable[[str], bool]) -> list[str]:
     """Return the columns of ratings that are named after annotators; none if it isn't certain."""
     for pattern in ANNOTATED:
-        matches = {name: re.fullmatch(pattern, _plain(name)) for name in names}
+        matches = {name: re.fullmatch(pattern, plain_name(name)) for name in names}
         who = {name: match[1] for name, match in matches.items() if match}
         if (
             len(who) > 1
@@ -350,9 +350,9 @@ def missing_fields(columns: Columns, names: Collection[str]) -> str | None:
 
 def names_any(columns: Columns, names: Collection[str]) -> bool:
     """Return whether any of the columns that are named is among ``names``."""
-    known = {_plain(name) for name in names}
+    known = {plain_name(name) for name in names}
     return any(
-        _plain(name) in known
+        plain_name(name) in known
         for field_name, wanted in _fields_of(columns).items()
         for name in _split(field_name, wanted, names)
     )
@@ -377,7 +377,7 @@ def lookalikes(record: Mapping[str, Any]) -> dict[str, str]:
 
 def field_like(name: str) -> str:
     """Return the field that a name may stand for; "" if it looks like none."""
-    return _FIELD_OF.get(_plain(name), "")
+    return _FIELD_OF.get(plain_name(name), "")
 
 
 def number(text: str) -> float | None:
@@ -410,7 +410,7 @@ def _fields_of(columns: Columns | None) -> dict[str, list[str]]:
         )
     fields: dict[str, list[str]] = {}
     for key, value in (columns or {}).items():
-        name = _FIELD_OF.get(_plain(key))
+        name = _FIELD_OF.get(plain_name(key))
         if name is None:
             raise UsageError(
                 f"columns: '{key}' is no field of an item; the fields are {', '.join(FIELDS)}"
@@ -443,7 +443,7 @@ def _resolve(field_name: str, wanted: list[str], names: list[str]) -> list[str]:
     resolved = []
     for name in _split(field_name, wanted, names):
         if name not in names:
-            alike = [each for each in names if _plain(each) == _plain(name)]
+            alike = [each for each in names if plain_name(each) == plain_name(name)]
             if len(alike) != 1:
                 quoted = _some([f"'{each}'" for each in names])
                 raise ColumnError(f"there is no column '{name}'; the columns are {quoted}")
@@ -453,18 +453,18 @@ def _resolve(field_name: str, wanted: list[str], names: list[str]) -> list[str]:
 
 
 def _guess(field_name: str, names: list[str], first_cells: FirstCells) -> list[str]:
-    exact = [name for name in names if _plain(name) == field_name]
+    exact = [name for name in names if plain_name(name) == field_name]
     if len(exact) == 1:
         return exact
-    alike = exact or [name for name in names if _plain(name) in SYNONYMS[field_name]]
+    alike = exact or [name for name in names if plain_name(name) in SYNONYMS[field_name]]
     if field_name == "context":
         alike = [name for name in alike if not are_names(first_cells(name))]
     if field_name == "dialogue_id" and not alike:
-        also = [name for name in names if _plain(name) in NAMES_OF_DIALOGUES]
+        also = [name for name in names if plain_name(name) in NAMES_OF_DIALOGUES]
         alike = [name for name in also if are_names(first_cells(name))]
     numbered = []
     if pattern := NUMBERED.get(field_name):
-        numbered = [name for name in names if re.fullmatch(pattern, _plain(name))]
+        numbered = [name for name in names if re.fullmatch(pattern, plain_name(name))]
     if field_name == "references" and len(alike) <= 1:
         return alike + numbered
     candidates = alike or numbered
@@ -487,11 +487,16 @@ def _some(names: list[str]) -> str:
 
 def _is_field(name: str) -> bool:
     """Return whether a column has a name of a field, though another one may have been read."""
-    plain = _plain(name)
+    plain = plain_name(name)
     return plain in _FIELD_OF or any(re.fullmatch(each, plain) for each in NUMBERED.values())
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return the name of a column without differences of case, blanks, hyphens, underscores.
+
+    >>> plain_name(" Bot-Answer")
+    'bot_answer'
+    """
     return re.sub(r"[\s\-_]+", "_", str(name).strip().lower())
 
 

@@ -23,6 +23,7 @@ from rejoinder.files.output import open_output
 from rejoinder.files.paths import file_digest, is_file
 from rejoinder.fitting.settings import DataSettings
 from rejoinder.fitting.stages import write_json
+from rejoinder.logs.readers.likely_format import likely_format
 from rejoinder.progress import Progress
 from rejoinder.registry import READERS
 from rejoinder.text.languages import language as known_language
@@ -171,9 +172,13 @@ def check_inputs(inputs: Sequence[str], exclude: Sequence[str], format: str | No
             problems.append(f"{path}: there is no such file")
     logs = [path for path in inputs if not is_pairs(path)]
     if logs and format is None:
+        likely = likely_format(logs[0])
         problems.append(
-            f"{logs[0]}: not .parquet, so it is a log: give its format ({option('format')}), one of"
-            f" {', '.join(READERS.names())} (see 'rejoinder ls')"
+            f"{logs[0]}: not .parquet, so it is a log: add its format, which looks like"
+            f" {option('format', likely)} (see 'rejoinder ls')"
+            if likely is not None
+            else f"{logs[0]}: not .parquet, so it is a log: give its format ({option('format')}),"
+            f" one of {', '.join(READERS.names())} (see 'rejoinder ls')"
         )
     if len({Path(path).name for path in inputs}) < len(inputs):
         problems.append("two inputs have the same name; give each once, and rename one if needed")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import re
 import secrets
 import shutil
 from collections.abc import Iterator, Sequence
@@ -28,6 +27,7 @@ from rejoinder.logs.clean import Cleaning
 from rejoinder.logs.contamination import Fingerprint, MarkLeaks, last_turns
 from rejoinder.logs.corpus_report import CorpusReport, summarize_corpus
 from rejoinder.logs.read import read_chunk
+from rejoinder.logs.readers.likely_format import likely_format
 from rejoinder.logs.readers.lines import Chunk
 from rejoinder.logs.readers.reader import DELETED, Reader
 from rejoinder.logs.schema import CLEANED, PAIRS
@@ -273,8 +273,9 @@ def _write_rejects(engine: Engine, output: Path, settings: Settings) -> None:
         deleted = f" ({count:,} are deleted)" if count else ""
         raise DataError(f"there is no post in it{deleted}; {right}", path=source)
     first = rejected.slice(0, 1).to_pylist()[0]
-    if settings.reader.name != "chat" and re.match(r'\s*\{.*"messages"\s*:\s*\[', first["text"]):
-        right = f"the records look like {option('format', 'chat')}."
+    likely = likely_format(first["source"])
+    if likely not in (None, settings.reader.name):
+        right = f"the records look like {option('format', likely)}."
     raise DataError(
         f"{first['reject']}; none of the {rejected.num_rows:,} records can be read:"
         f" {right} All reasons are in {path}",

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from rejoinder.errors import UsageError, missing_extra
 from rejoinder.files import paths
 from rejoinder.verbs.arguments import as_names, as_paths
-from rejoinder.verbs.excluded import note_columns
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import Result
@@ -73,6 +72,7 @@ def corpus(
     except ImportError as error:
         raise missing_extra("logs", str(error.name), task="reading logs") from None
     from rejoinder.logs.pipeline import beside, make_pairs
+    from rejoinder.verbs.table_notes import note_excluded_columns, note_log_columns
 
     excluded = as_names(exclude)
     settings = make_settings(
@@ -92,7 +92,8 @@ def corpus(
     target = Path(output)
     paths.check_place(target)
     paths.check_output(target, [log for log in names if log != "-" and paths.is_file(log)])
-    note_columns(excluded, monitor)
+    note_excluded_columns(excluded, monitor)
+    note_log_columns(names, settings.reader, monitor)
     with monitor.pieces("reading") as advance:
         report = make_pairs(
             names, target, settings, engine=engine, memory=memory, on_progress=advance

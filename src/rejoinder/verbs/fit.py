@@ -16,7 +16,6 @@ from rejoinder.inputs.items import as_items
 from rejoinder.learn.processes import NotMainProcess
 from rejoinder.verbs.arguments import as_overrides
 from rejoinder.verbs.evaluator import Evaluator
-from rejoinder.verbs.excluded import note_columns
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import to_plain
@@ -67,7 +66,14 @@ def fit(
     inputs = _input_files(logs_or_pairs, work)
     excluded = _excluded_files(exclude, work)
     _check(inputs, excluded, format)
-    note_columns(excluded, monitor)
+    from rejoinder.fitting.pairs import is_pairs
+    from rejoinder.logs.readers.reader import make_reader
+    from rejoinder.verbs.table_notes import note_excluded_columns, note_log_columns
+
+    note_excluded_columns(excluded, monitor)
+    if format is not None:
+        logs = [path for path in inputs if not is_pairs(path)]
+        note_log_columns(logs, make_reader(format, learn_from), monitor)
     for note in settings.notes:
         monitor.message(note)
     from rejoinder.fitting.fit import FitProgress

@@ -25,7 +25,7 @@ from rejoinder.logs.readers.times import microseconds
 USER, ASSISTANT, ALL = "user", "assistant", "all"
 LEARN_FROM = (USER, ASSISTANT, ALL)
 
-_SPEAKERS = {
+ROLES = {
     "user": USER,
     "human": USER,
     "assistant": ASSISTANT,
@@ -33,7 +33,9 @@ _SPEAKERS = {
     "bot": ASSISTANT,
     "gpt": ASSISTANT,
     "ai": ASSISTANT,
+    "chatbot": ASSISTANT,
 }
+"""Names of the two roles."""
 _SKIPPED = frozenset({"system", "developer", "tool", "function"})
 
 
@@ -66,8 +68,7 @@ class Chat(JsonReader):
     """Whose turns are learnt as responses: user, assistant or all."""
 
     def __post_init__(self) -> None:
-        if self.learn_from not in LEARN_FROM:
-            raise ValueError(f"learn_from={self.learn_from} is not one of {', '.join(LEARN_FROM)}")
+        check_learn_from(self.learn_from)
 
     def posts(self, record: _Chat | list[_Message], number: int, source: str) -> Iterable[Post]:
         chat = _Chat(record) if isinstance(record, list) else record
@@ -86,14 +87,20 @@ class Chat(JsonReader):
                 raise BadRecord(f"messages[{place}]: the role is missing; expected role, content")
             if role in _SKIPPED:
                 continue
-            if role not in _SPEAKERS:
+            if role not in ROLES:
                 raise BadRecord(
                     f"messages[{place}].role: {role[:40]!r}; expected user or assistant,"
                     f" or one that is skipped: {', '.join(sorted(_SKIPPED))}"
                 )
-            learn = self.learn_from in (ALL, _SPEAKERS[role])
-            speaker = anonymous(source, number, _SPEAKERS[role])
+            learn = self.learn_from in (ALL, ROLES[role])
+            speaker = anonymous(source, number, ROLES[role])
             yield Turn(_text(message), speaker, time, learn)
+
+
+def check_learn_from(role: str) -> None:
+    """Raise ValueError for a role that can't be chosen."""
+    if role not in LEARN_FROM:
+        raise ValueError(f"learn_from={role} is not one of {', '.join(LEARN_FROM)}")
 
 
 def _text(message: _Message) -> str:

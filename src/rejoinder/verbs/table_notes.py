@@ -1,0 +1,28 @@
+"""Notes on the columns of tables that ``corpus`` and ``fit`` read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rejoinder.files.item_file import ItemFile, file_format, read_items
+from rejoinder.files.paths import is_file
+from rejoinder.logs.readers.messages import Messages
+from rejoinder.logs.readers.reader import Reader
+from rejoinder.verbs.monitor import Monitor
+
+
+def note_excluded_columns(paths: Iterable[str], monitor: Monitor) -> None:
+    """Report which columns of excluded tables were recognised: a context that is not one would
+    leave nothing out."""
+    for path in paths:
+        if file_format(path) in ("csv", "tsv"):
+            file = ItemFile(path, on_note=monitor.note, hints=False, with_ratings=False)
+            next(iter(read_items(file)), None)
+
+
+def note_log_columns(paths: Iterable[str], reader: Reader, monitor: Monitor) -> None:
+    """Report which columns of logs in tables were recognised."""
+    if isinstance(reader, Messages):
+        for path in paths:
+            if is_file(path) and (note := reader.note(path)):
+                monitor.note(note)

@@ -89,6 +89,7 @@ COMMANDS: tuple[str, ...] = (
     "pairs judge @items @answers -m judge-pairs(url=http://127.0.0.1:9/v1,model=m,rubric=@better)"
     " -n 2 -o >answers.jsonl",
     "pairs judge @items -m judge-pairs(url=http://127.0.0.1:9/v1,model=m) --questions @answers",
+    "pairs rank @items @answers --resamples 100",
     "pairs curve @items @answers --draws 2 --svg >curve.svg",
     "pairs simulate --contexts 1 --references 3 --tests 1 -o >>simulated",
     "run @recipe --work >>work",

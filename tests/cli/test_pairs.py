@@ -347,3 +347,67 @@ def test_simulated_judges_from_comparisons_to_estimates(run: Run, tmp_path: Path
     done = run("pairs", "simulate", "-o", "file/inside")
     assert done.returncode == 2
     assert b"cannot be made" in done.stderr
+
+
+def system_duels(folder: Path, winners: dict[str, str]) -> None:
+    """Three systems in twelve contexts; ann and bob prefer x to y to z in all but every fourth
+    context, and 'judge-pairs(model=m)' always the first reply of the pair."""
+    ratings = {"x": 5, "y": 4, "z": 1}
+    items, answers = [], []
+    for c in range(12):
+        for name, rating in ratings.items():
+            rated = {"ratings": rating - (c % 4 == 0)} if winners else {}
+            items.append(
+                {"id": f"{c}{name}", "context_id": f"{c}", "response": "r", "system": name, **rated}
+            )
+        for a, b in ("xy", "yz", "zx"):
+            right = "a" if ratings[a] > ratings[b] else "b"
+            wrong = "b" if right == "a" else "a"
+            for who in ("ann", "bob", "judge-pairs(model=m)"):
+                chosen = winners.get(who) or (wrong if c % 4 == 0 and who == "ann" else right)
+                answers.append({"a": f"{c}{a}", "b": f"{c}{b}", "winner": chosen, "annotator": who})
+    write(folder / "systems.jsonl", items)
+    write(folder / "duels.jsonl", answers)
+
+
+def test_rank(run: Run, folder: Path) -> None:
+    system_duels(folder, {"judge-pairs(model=m)": "a"})
+    asked = ("pairs", "rank", "systems.jsonl", "duels.jsonl", "--resamples", "300")
+    done = run(*asked, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [row["system"] for row in found["systems"]] == ["x", "y", "z"]
+    assert [row["rank_ci"] for row in found["systems"]] == [[1, 1], [2, 2], [3, 3]]
+    assert [row["group"] for row in found["systems"]] == ["a", "b", "c"]
+    judges = {row["name"]: row for row in found["judges"]}
+    # the first of xy and yz is the better one, and that of zx the worse one: 24 of 36 agree
+    assert judges["judge-pairs(model=m)"]["agrees"] == pytest.approx(2 / 3)
+    assert judges["judge-pairs(model=m)"]["model"] and not judges["ann"]["model"]
+    assert judges["bob"]["reliability"] > judges["ann"]["reliability"]
+    assert judges["ann"]["reliability"] > judges["judge-pairs(model=m)"]["reliability"]
+    assert found["by_ratings"] == {
+        "groups": {"x": "a", "y": "b", "z": "c"}, "pairs": 3, "alike": 3, "opposite": 0,
+    }  # fmt: skip
+    words = run(*asked)
+    assert b"judge-pairs(model=m) (model)" in words.stdout and b"1 to 1" in words.stdout
+    assert b"say the same of 3 of 3 pairs of systems" in words.stderr
+    people = run(*asked, "--drop-annotator", "judge-pairs(model=m)", "--json")
+    assert [row["rate_by_people"] for row in json.loads(people.stdout)["systems"]] == [None] * 3
+
+
+def test_rank_with_wrong_input(run: Run, folder: Path) -> None:
+    system_duels(folder, {})
+    done = run("pairs", "rank", "systems.jsonl", "duels.jsonl", "--model", "gpt")
+    assert done.returncode == 2 and b"gpt" in done.stderr
+    lines = read(folder / "duels.jsonl")
+    within = [{"a": "0x", "b": "0x2", "winner": "a"}]
+    write(folder / "same.jsonl", within)
+    extra = {"id": "0x2", "context_id": "0", "response": "other", "system": "x"}
+    write(folder / "systems.jsonl", [*read(folder / "systems.jsonl"), extra])
+    done = run("pairs", "rank", "systems.jsonl", "same.jsonl")
+    assert done.returncode == 3
+    assert b"same.jsonl: no answer compares replies of two systems" in done.stderr
+    write(folder / "one.jsonl", [line for line in lines if line["a"].startswith("1x")][:1])
+    done = run("pairs", "rank", "systems.jsonl", "one.jsonl", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["systems"][0]["rank_ci"] is None
+    assert b"only: there are no intervals" in done.stderr

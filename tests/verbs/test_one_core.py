@@ -326,6 +326,21 @@ def pairs_judge() -> tuple[list[str], Call]:
     ], lambda: rejoinder.pairs.judge("simulated/candidates.jsonl", judge, count=3)  # fmt: skip
 
 
+def pairs_rank() -> tuple[list[str], Call]:
+    both = "items.jsonl", "answers.jsonl"
+    items = [json.loads(line) for line in Path("items.jsonl").read_text().splitlines()]
+    first: dict[str, dict[str, Any]] = {}
+    lines = []
+    for item in items:
+        other = first.setdefault(item.get("context_id") or str(item["context"]), item)
+        if other["system"] != item["system"]:
+            lines.append({"a": other["id"], "b": item["id"], "winner": "a", "annotator": "ann"})
+    Path("answers.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    return ["pairs", "rank", *both, "--resamples", "100"], lambda: rejoinder.pairs.rank(
+        *both, resamples=100
+    )
+
+
 def pairs_curve() -> tuple[list[str], Call]:
     both = "simulated/candidates.jsonl", "simulated/answers.jsonl"
     return ["pairs", "curve", *both, "--draws", "2"], lambda: rejoinder.pairs.curve(*both, draws=2)
@@ -400,8 +415,8 @@ CASES = {
         calibrate, estimate, meta_references, meta_attack, corpus, fit, expand, reply, index,
         show, show_all, sample, contexts, plan, expand_by_llm,
         join, explain, ls, recipe, datasets_list, datasets_export, datasets_export_attacks,
-        pairs_plan, pairs_fit,
-        pairs_judge, pairs_curve, pairs_simulate, train_vectors, train_system, train_calibration,
+        pairs_plan, pairs_fit, pairs_judge, pairs_rank, pairs_curve, pairs_simulate,
+        train_vectors, train_system, train_calibration,
         annotate_templates, annotate_init, annotate_status, annotate_export,
     )
     for name in [case.__name__]

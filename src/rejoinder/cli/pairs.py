@@ -20,6 +20,7 @@ from rejoinder.cli.options import (
     MaxDistractorOption,
     MinKappaOption,
     OutputOption,
+    ResamplesOption,
     StrictAnswersOption,
     SvgOption,
     count_option,
@@ -243,6 +244,58 @@ def fit(
         return
     _print_annotators(result)
     _print_fit(result, stderr=output is None or str(output) == "-")
+
+
+@app.command("rank")
+def rank(
+    candidates: CandidatesArgument,
+    answers: AnswersArgument,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help="An annotator that is a language model, besides judge…; repeatable.",
+        ),
+    ] = None,
+    drop_annotator: DropAnnotatorOption = None,
+    resamples: ResamplesOption = 2000,
+    seed: Annotated[int, seed_option()] = SEED,
+    columns: ColumnsOption = None,
+    strict: StrictAnswersOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Rank the systems by pairwise answers of people and language models together.
+
+    Each annotator has a reliability, estimated with the ranking: answers at random count nothing.
+    Ranks and rates have 95 % intervals, from contexts drawn with replacement; systems that share a
+    letter can't be told apart. With ratings, the verdicts are compared with those of 'compare'.
+    """
+    from rejoinder.reporting import pairs_tables as tables
+    from rejoinder.verbs import pairs
+
+    result = pairs.rank(
+        candidates,
+        answers,
+        models=model or (),
+        drop_annotators=drop_annotator or (),
+        resamples=resamples,
+        columns=parse_columns(columns),
+        strict=strict,
+        seed=seed,
+        monitor=TerminalMonitor(),
+    )
+    if json:
+        print_json(result)
+        return
+    show(tables.ranking_table(result.ranking))
+    show(tables.reliability_table(result.ranking))
+    say(tables.ranking_line(result.ranking))
+    if (rated := result.by_ratings) is not None:
+        say(
+            f"the ratings of the candidates say the same of {rated.alike:,} of {rated.pairs:,}"
+            f" pairs of systems, and the opposite of {rated.opposite:,}"
+        )
 
 
 @app.command("curve")

@@ -11,6 +11,7 @@ from rejoinder.items import Item
 from rejoinder.pairwise.agreement_curve import AgreementPoint
 from rejoinder.pairwise.candidate_scores import CandidateScores
 from rejoinder.pairwise.judged import Judged
+from rejoinder.pairwise.system_ranking import SystemRanking
 from rejoinder.reporting.plots.line_chart import Line, LineChart
 from rejoinder.reporting.tables import number, plain_table
 
@@ -44,6 +45,67 @@ def systems_table(candidates: Sequence[Item], scores: CandidateScores) -> Table:
             f"{scores.votes[own].mean():.1f}",
         )
     return table
+
+
+def ranking_table(ranking: SystemRanking) -> Table:
+    """Return the systems by rank, with intervals."""
+    people = any(each.rate_by_people is not None for each in ranking.systems)
+    table = plain_table(
+        "rank",
+        "system",
+        "ranks",
+        "preferred",
+        "95 %",
+        *(["by people"] if people else []),
+        "answers",
+        "group",
+        right=[0, 2, 3, 4, 5, *([6] if people else [])],
+        title="Systems by pairwise answers (preferred: to another system, by the average person)",
+    )
+    for each in ranking.systems[:MAX_ROWS]:
+        ranks = "" if each.rank_ci is None else f"{each.rank_ci[0]} to {each.rank_ci[1]}"
+        ends = each.rate_ci
+        between = "" if ends is None else f"{number(ends[0], 3)} to {number(ends[1], 3)}"
+        table.add_row(
+            str(each.rank),
+            each.system,
+            ranks,
+            number(each.rate, 3),
+            between,
+            *([number(each.rate_by_people, 3)] if people else []),
+            f"{each.answers:,.0f}",
+            each.group,
+        )
+    return table
+
+
+def reliability_table(ranking: SystemRanking) -> Table:
+    """Return the reliability of each annotator, the highest first."""
+    table = plain_table(
+        "annotator",
+        "answers",
+        "reliability",
+        "95 %",
+        "agrees",
+        right=[1, 2, 3, 4],
+        title="Annotators (1: the average person; 0: at random; agrees: with the ranking)",
+    )
+    for each in ranking.judges[:MAX_ROWS]:
+        ends = "" if each.ci is None else f"{number(each.ci[0], 2)} to {number(each.ci[1], 2)}"
+        name = f"{each.name} (model)" if each.model else each.name
+        table.add_row(
+            name, f"{each.answers:,.0f}", number(each.reliability, 2), ends, f"{each.agrees:.0%}"
+        )
+    return table
+
+
+def ranking_line(ranking: SystemRanking) -> str:
+    """Return what the ranking is made of."""
+    draws = f"; intervals from {ranking.resamples:,} draws of contexts" * bool(ranking.resamples)
+    return (
+        f"{ranking.answers:,.0f} answers of {len(ranking.judges):,} annotators about"
+        f" {len(ranking.systems):,} systems in {ranking.contexts:,} contexts{draws}"
+    )
 
 
 def judged_lines(judged: Judged, sent: int) -> list[str]:

@@ -19,6 +19,7 @@ from rejoinder.meta_evaluation.annotators import (
     AnnotatorAgreement,
     UnreliableAnnotator,
 )
+from rejoinder.meta_evaluation.ranking import ALPHA, compare_people
 from rejoinder.pairwise.agreement_curve import AgreementPoint, agreement_curve
 from rejoinder.pairwise.annotators import comparison_agreement, unreliable_annotators
 from rejoinder.pairwise.answers import Comparisons
@@ -30,9 +31,17 @@ from rejoinder.pairwise.output_records import (
     rated_candidates,
 )
 from rejoinder.pairwise.plan import Question, assign_questions, plan_questions
+from rejoinder.pairwise.system_ranking import RESAMPLES, SystemRanking, rank_systems
 from rejoinder.spec import did_you_mean
 from rejoinder.verbs.annotators import check_annotators, check_distractor, limit_problems
-from rejoinder.verbs.arguments import MAX_DISTRACTOR, MIN_KAPPA, SEED, as_names, as_paths
+from rejoinder.verbs.arguments import (
+    MAX_DISTRACTOR,
+    MIN_KAPPA,
+    SEED,
+    as_names,
+    as_paths,
+    check_resampling,
+)
 from rejoinder.verbs.items import Items
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.notes import keep_notes
@@ -143,6 +152,51 @@ class PairsCurveResult(TableResult):
         from rejoinder.reporting.plots.line_chart import line_chart_svg
 
         return Svg(line_chart_svg(curve_chart(self.curve)))
+
+
+@dataclass(frozen=True)
+class ByRatings:
+    """What the ratings of the same replies say about the systems, as in :func:`compare`."""
+
+    groups: dict[str, str]
+    """Letters of the systems, the best first."""
+    pairs: int
+    """Pairs of systems that both rankings test."""
+    alike: int
+    """Of them, those with the same verdict: which is better, or that they can't be told apart."""
+    opposite: int
+    """Those in which both see a difference, but not the same one."""
+
+
+@dataclass(frozen=True)
+class PairsRankResult(TableResult):
+    """Ranking of the systems by pairwise answers. The frame has a row per system."""
+
+    ranking: SystemRanking
+    by_ratings: ByRatings | None
+    """None if no candidate has ratings."""
+    notes: Sequence[str] = ()
+
+    def columns(self) -> FrameColumns:
+        return records_to_columns(
+            [
+                {
+                    "system": each.system,
+                    "rank": each.rank,
+                    "rank_low": each.rank_ci and each.rank_ci[0],
+                    "rank_high": each.rank_ci and each.rank_ci[1],
+                    "rate": each.rate,
+                    "rate_low": each.rate_ci and each.rate_ci[0],
+                    "rate_high": each.rate_ci and each.rate_ci[1],
+                    "answers": each.answers,
+                    "group": each.group,
+                }
+                for each in self.ranking.systems
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**to_plain(self.ranking), "by_ratings": to_plain(self.by_ratings)}
 
 
 @dataclass(frozen=True)
@@ -305,6 +359,71 @@ def fit(
         after,
         attached,
     )
+
+
+@keep_notes
+def rank(
+    candidates: AnyPath,
+    answers: AnyPath | Sequence[AnyPath],
+    *,
+    models: str | Sequence[str] = (),
+    drop_annotators: str | Sequence[str] = (),
+    resamples: int = RESAMPLES,
+    columns: Columns | None = None,
+    strict: bool = False,
+    seed: int = SEED,
+    problems: Sequence[str] = (),
+    monitor: Monitor = SILENT,
+) -> PairsRankResult:
+    """Rank the systems by pairwise answers of people and language models together.
+
+    Each annotator has a reliability of their own, estimated with the strengths of the systems;
+    that of the average person is 1. Annotators whose name begins with "judge", and ``models``, are
+    language models. Intervals of ranks and rates come from contexts drawn with replacement. If
+    candidates have ratings, the verdicts are compared with those of :func:`compare` by people.
+    """
+    paths, names, judges = as_paths(answers), as_names(drop_annotators), as_names(models)
+    if problems := [*problems, *stdin_twice([candidates, *paths])]:
+        raise UsageError(*problems)
+    check_resampling(resamples, seed)
+    items = read_candidates(candidates, columns, monitor)
+    everybody = read_comparisons(items, paths, strict=strict, monitor=monitor)
+    check_annotators([*names, *judges], everybody.annotators)
+    kept = everybody.without(names)
+    if not len(kept):
+        raise DataError(
+            "no answers are left after these annotators are dropped", path=os.fspath(paths[0])
+        )
+    with naming(os.fspath(paths[0])), monitor.pieces("drawing") as advance:
+        ranking = rank_systems(
+            kept, models=judges, resamples=resamples, seed=seed, on_progress=advance
+        )
+    for note in ranking.notes:
+        monitor.note(note)
+    return PairsRankResult(ranking, _by_ratings(items, ranking, seed), ranking.notes)
+
+
+def _by_ratings(items: Sequence[Item], ranking: SystemRanking, seed: int) -> ByRatings | None:
+    """Return how far verdicts from ratings are those from answers; None without ratings."""
+    if not any(item.rating() is not None for item in items):
+        return None
+    try:
+        rated = compare_people(items, seed=seed)[0][0]
+    except DataError:  # one system has ratings, or none shares a context with another
+        return None
+    found = {(p.better, p.worse): (p.p_adjusted or 1.0) <= ALPHA for p in rated.pairs}
+    alike = opposite = count = 0
+    for pair in ranking.pairs:
+        if pair.p_adjusted is None:
+            continue
+        same, other = found.get((pair.a, pair.b)), found.get((pair.b, pair.a))
+        if same is None and other is None:
+            continue
+        count += 1
+        differ = pair.p_adjusted <= ALPHA
+        alike += differ == bool(same) and not other
+        opposite += differ and bool(other)
+    return ByRatings({row.system: row.group for row in rated.systems}, count, alike, opposite)
 
 
 @keep_notes

@@ -102,11 +102,14 @@ def test_the_same_ratings_give_the_same_bytes(folder: Path) -> None:
     assert set(before) == {"manifest.json", "model.json", "README.md"}
 
 
-def test_a_metric_with_an_evaluator(folder: Path) -> None:
+def test_a_metric_with_an_evaluator(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    calibrated("-m", "rouge-l", "--draws", "0")
+    assert capfd.readouterr().err.endswith("-m 'calibrated(model=cal)'\n")
     evaluator = str(small_evaluator())
     asked = ["-m", "unreferenced", "--evaluator", evaluator]
     assert run(["score", "items.jsonl", *asked, "-o", "scores.jsonl"]) == 0
     calibrated("--draws", "0")
+    assert capfd.readouterr().err.endswith("-m 'calibrated(model=cal)' --evaluator DIR\n")
     spec = ["-m", "calibrated(model=cal)", "-o", "out.jsonl"]
     assert run(["score", "items.jsonl", *spec, "--evaluator", evaluator]) == 0
     _, score = next(iter(read_scores("out.jsonl")))

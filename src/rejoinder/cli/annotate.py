@@ -58,12 +58,15 @@ def init(
         str, typer.Option("--items", metavar="ITEMS", help="JSONL, CSV, TSV or Parquet.")
     ],
     language: Annotated[
-        str, typer.Option("--language", "-l", metavar="xx", help="Of the pages: en, ja or zh.")
+        str,
+        typer.Option("--language", "-l", metavar="xx", help="Language of the pages: en, ja or zh."),
     ] = "en",
     text_language: Annotated[
         str | None,
         typer.Option(
-            "--text-language", metavar="xx", help="Of the dialogues; that of the pages by default."
+            "--text-language",
+            metavar="xx",
+            help="Language of the dialogues; by default that of the pages.",
         ),
     ] = None,
     consent: Annotated[bool, flag("--consent", "Add a text that people must agree to.")] = False,
@@ -316,11 +319,14 @@ def rehearse(
         int | None, count_option("--people", "Simulated people; by default enough for the study.")
     ] = None,
     careless: Annotated[
-        int | None, count_option("--careless", "Of them, answer without reading.", min=0)
+        int | None, count_option("--careless", "How many of them answer without reading.", min=0)
     ] = None,
-    fast: Annotated[int | None, count_option("--fast", "Of them, are too fast.", min=0)] = None,
+    fast: Annotated[
+        int | None, count_option("--fast", "How many of them are too fast.", min=0)
+    ] = None,
     pasting: Annotated[
-        int | None, count_option("--pasting", "Of them, paste what they should write.", min=0)
+        int | None,
+        count_option("--pasting", "How many of them paste what they should write.", min=0),
     ] = None,
     seconds: Annotated[
         float | None,

@@ -60,7 +60,7 @@ def calibrate(
         typer.Option(
             "--prior",
             metavar="SPEC",
-            help="For blend: a metric that counts without ratings; repeatable; by default all.",
+            help="For blend: a metric that has weight before any rating; by default all have.",
         ),
     ] = None,
     folds: Annotated[int, count_option("--folds", "Folds of contexts.", min=2, max=50)] = 5,
@@ -141,4 +141,5 @@ def _print(result: CalibrateResult) -> None:
     if result.rated.unscored:
         say(f"{result.rated.unscored:,} rated replies are unscored and left out")
     if result.output is not None:
-        say(f"use it with: rejoinder score ITEMS -m 'calibrated(model={result.output})'")
+        evaluator = " --evaluator DIR" if result.needs_evaluator else ""
+        say(f"use it with: rejoinder score ITEMS -m 'calibrated(model={result.output})'{evaluator}")

@@ -67,7 +67,10 @@ def estimate(
     confidence: Annotated[
         float,
         typer.Option(
-            "--confidence", metavar="X", parser=decimal(0.5, 0.999), help="Of the intervals."
+            "--confidence",
+            metavar="X",
+            parser=decimal(0.5, 0.999),
+            help="Confidence level of the intervals.",
         ),
     ] = 0.95,
     folds: Annotated[

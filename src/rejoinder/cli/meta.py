@@ -165,21 +165,25 @@ def meta(
     own_system: Annotated[
         list[str] | None,
         typer.Option(
-            "--own-system", metavar="NAME", help="It uses the judges' own model; repeatable."
+            "--own-system",
+            metavar="NAME",
+            help="System that uses the judge's own model; repeatable.",
         ),
     ] = None,
     again: Annotated[
         str | None,
-        typer.Option("--again", metavar="SCORES", help="Of a second run: are they the same?"),
+        typer.Option(
+            "--again", metavar="SCORES", help="Scores of a second run, to measure repeatability."
+        ),
     ] = None,
     costs: Annotated[
         str | None,
-        typer.Option("--costs", metavar="FILE", help="As 'score --costs' writes it."),
+        typer.Option("--costs", metavar="FILE", help="Costs, as 'score --costs' writes them."),
     ] = None,
     answers: Annotated[
         list[str] | None,
         typer.Option(
-            "--answers", metavar="FILE", help="Of 'pairs judge': position bias; repeatable."
+            "--answers", metavar="FILE", help="Answers of 'pairs judge', for position bias."
         ),
     ] = None,
     json: JsonOption = False,

@@ -78,30 +78,37 @@ def plan(
     ] = None,
     system: Annotated[
         list[str] | None,
-        typer.Option("--system", metavar="NAME", help="A system in question; repeatable."),
+        typer.Option(
+            "--system", metavar="NAME", help="A system to plan for; repeatable; by default all."
+        ),
     ] = None,
     metric: OptionalMetricsOption = None,
     width: Annotated[
-        float | None, _number("--width", "Width that the interval is to have.", 1e-9, 1e9)
+        float | None, _number("--width", "Wanted width of the interval.", 1e-9, 1e9)
     ] = None,
     power: Annotated[
-        float | None, _number("--power", "Probability to see the --difference.", 0.01, 0.999)
+        float | None,
+        _number("--power", "Wanted probability that --difference is significant.", 0.01, 0.999),
     ] = None,
     difference: Annotated[
-        float | None, _number("--difference", "True difference that matters.", 1e-9, 1e9)
+        float | None,
+        _number("--difference", "The smallest true difference that matters.", 1e-9, 1e9),
     ] = None,
     sd: Annotated[
         float | None, _number("--sd", "Standard deviation of the ratings of replies.", 1e-9, 1e9)
     ] = None,
     correlation: Annotated[
-        float | None, _number("--correlation", "Of the scores with ratings.", 0, 0.999)
+        float | None, _number("--correlation", "Correlation of the scores with ratings.", 0, 0.999)
     ] = None,
     ratings: Annotated[
         int,
         count_option("--ratings-per-reply", "Replies with fewer are asked again.", max=1000),
     ] = 1,
     uneven: Annotated[
-        float, _number("--uneven", "Share of the choice by how far scores are apart.", 0, 0.9)
+        float,
+        _number(
+            "--uneven", "0: equal probabilities; up to .9: more where scores differ more.", 0, 0.9
+        ),
     ] = 0.0,
     target: Annotated[
         Target,
@@ -111,7 +118,9 @@ def plan(
             help="What the answer is about: contexts (like these), or replies (just these).",
         ),
     ] = Target.contexts,
-    confidence: Annotated[float, _number("--confidence", "Of the intervals.", 0.5, 0.999)] = 0.95,
+    confidence: Annotated[
+        float, _number("--confidence", "Confidence level of the intervals.", 0.5, 0.999)
+    ] = 0.95,
     svg: SvgOption = None,
     columns: ColumnsOption = None,
     json: JsonOption = False,
@@ -176,10 +185,14 @@ def _print(result: PlanResult) -> None:
         aim = f"to see a difference of {result.difference:g} with a power of {result.power:g}"
         say(tables.needed_line(result.needed_for_power, aim))
     if result.looks:
-        say("decided: you may stop" if result.decided else "not decided yet")
+        say(
+            "decided: you may stop"
+            if result.decided
+            else "not decided yet: more ratings are needed"
+        )
     say(
         f"{result.output or 'next'}: {len(result.items):,} replies, {result.ratings:,} ratings, for"
         f" the {result.question} of {', '.join(result.systems)}; {result.planned.asked:,} of"
         f" {result.planned.units:,} {'replies' if result.question == 'mean' else 'contexts'}"
-        " are then asked about"
+        " will then have ratings"
     )

@@ -13,7 +13,11 @@ from rejoinder.reporting.tables import number, plain_table
 
 def quality_table(tested: Tested, metrics: Sequence[str]) -> Table:
     """Return what the calibration is worth beside the scores alone, and beside no scores."""
-    table = plain_table("", "Spearman", "Pearson", "error", right=(1, 2, 3))
+    table = plain_table(
+        *("", "Spearman", "Pearson", "error"),
+        right=(1, 2, 3),
+        title="Cross-validated correlation with ratings, and error (RMSE)",
+    )
     rows = [("calibrated", tested.calibrated)]
     if len(metrics) > 1:
         rows.append(("the blend without ratings", tested.uncalibrated))
@@ -26,7 +30,11 @@ def quality_table(tested: Tested, metrics: Sequence[str]) -> Table:
 
 def interval_table(check: IntervalCheck) -> Table:
     """Return how many ratings the intervals covered, by system and by coverage of the pool."""
-    table = plain_table("intervals", "n", "covered", "length", right=(1, 2, 3))
+    table = plain_table(
+        *("replies", "n", "covered", "width"),
+        right=(1, 2, 3),
+        title="Intervals of single replies: share of ratings covered, mean width",
+    )
     groups = [*check.by_system] if len(check.by_system) > 1 else []
     for each in (*groups, *check.by_pool):
         table.add_row(each.name, f"{each.n:,}", f"{each.covered:.3f}", f"{each.width:.2f}")
@@ -37,7 +45,7 @@ def interval_table(check: IntervalCheck) -> Table:
 
 def weights_table(weights: Mapping[str, float]) -> Table:
     """Return how far the rating changes with each metric."""
-    table = plain_table("metric", "weight", right=(1,))
+    table = plain_table("metric", "weight", right=(1,), title="Weights of the blend")
     for name, weight in weights.items():
         table.add_row(name, f"{weight:+.3f}")
     return table
@@ -46,7 +54,9 @@ def weights_table(weights: Mapping[str, float]) -> Table:
 def curve_table(curve: Sequence[CurvePoint]) -> Table:
     """Return the learning curve over the number of rated replies."""
     table = plain_table(
-        "rated", "Spearman", "±", "without", "error", "±", "of mean", right=range(7)
+        *("rated", "Spearman", "±", "without ratings", "error", "±", "error of the mean"),
+        right=range(7),
+        title="Learning curve: results on other contexts, by the number of rated replies",
     )
     for point in curve:
         table.add_row(

@@ -21,8 +21,12 @@ MAX_ROWS = 12
 def curve_table(curve: Sequence[SizePoint]) -> Table:
     """Return the expected width of intervals, and the power, over the number of ratings."""
     with_power = any(point.power is not None for point in curve)
-    names = ["ratings", "width", "width if watched", *(["power"] if with_power else [])]
-    table = plain_table(*names, right=range(4), title="What so many ratings would tell, in all")
+    names = ["ratings", "width", "width at any time", *(["power"] if with_power else [])]
+    table = plain_table(
+        *names,
+        right=range(4),
+        title="Expected width of the interval, by the number of ratings in all",
+    )
     step = max(1, -(-len(curve) // MAX_ROWS))
     for point in curve[(len(curve) - 1) % step :: step]:
         cells = [f"{point.ratings:,}", number(point.width, 3), number(point.anytime_width, 3)]
@@ -36,11 +40,10 @@ def looks_table(looks: Sequence[Look]) -> Table:
         "",
         "so far",
         "95 % if looked at once",
-        "at all times",
+        "at any time",
         "p",
         right=[1, 4],
-        title="So far; the intervals at all times hold for all rows together, however often you"
-        " look",
+        title="Ratings so far (intervals at any time are valid however often you look)",
     )
     for look in looks[:MAX_LOOKS]:
         name = look.a if look.b is None else f"{look.a} - {look.b}"

@@ -87,6 +87,11 @@ class CalibrateResult(TableResult):
             return {}
         return dict(zip(self.rated.metrics, model.weights, strict=True))
 
+    @property
+    def needs_evaluator(self) -> bool:
+        """Whether a metric of it needs the evaluator with which the scores were made."""
+        return any("evaluator:" in each.signature for each in self.calibration.manifest.metrics)
+
     def columns(self) -> FrameColumns:
         return records_to_columns(to_plain(self.curve))
 

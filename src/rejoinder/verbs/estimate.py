@@ -36,7 +36,7 @@ class EstimateResult(TableResult):
     """Mean ratings of the systems, and their differences, with intervals.
 
     The frame has a row per system, highest first: its mean and interval, those of people alone and
-    of the metric alone, the number of ratings and how many they count like.
+    of the metric alone, the number of rated replies and how many they are worth with the metric.
     """
 
     estimates: Estimates

@@ -185,7 +185,7 @@ def test_rejoinder_without_a_range_of_the_rating(tmp_path: Path) -> None:
     ranges = {key: value for key, value in RANGES.items() if key != "rating"}
     evaluator = open_small(make_evaluator(tmp_path / "small", ranges=ranges))
     (metric,) = make_metrics("rejoinder(ref=rouge-l(beta=1))", evaluator=evaluator).item_metrics
-    assert "has no range of rating" in metric.notes()[0]
+    assert "could not measure the range of the component rating" in metric.notes()[0]
     assert "|rating:no|" in metric.signature()
 
 

@@ -48,7 +48,10 @@ from rejoinder.metrics.evaluator.blend import BLENDS, UNREFERENCED, Blend
 from rejoinder.metrics.evaluator.ranges import default_referenced, find_range
 from rejoinder.metrics.metric import ItemMetric, make_metric, nested_signature
 
-NO_RANGE = "the evaluator has no range of rating: rejoinder is computed without rating"
+NO_RANGE = (
+    "'fit' could not measure the range of the component rating on held-out dialogues: rejoinder is"
+    " computed without it"
+)
 
 
 @dataclass(frozen=True, kw_only=True)

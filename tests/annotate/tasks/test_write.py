@@ -326,7 +326,10 @@ people = 1
         make_kind(tmp_path, settings, ITEMS)
     lines = [line.partition("study.toml:")[2] for line in str(raised.value).splitlines()]
     assert [line.partition(": ")[2].partition(":")[0] for line in lines] == [
+        "text_language",
+        "answers_per_task",
         "write.question",
+        "write.max_similarity",
         "write.slots",
         "write.slots[0].count",
         "write.slots[0].min_characters",
@@ -334,12 +337,9 @@ people = 1
         "write.masks[0].share",
         "write.masks[1].share",
         "write.masks[1].share",
-        "answers_per_task",
-        "write.max_similarity",
-        "text_language",
     ]
-    assert "the masks are for 3 people: must be 3, or a multiple" in lines[8]
-    assert "did you mean 'ja' (Japanese)?" in lines[10]
+    assert "did you mean 'ja' (Japanese)?" in lines[0]
+    assert "the masks are for 3 people: must be 3, or a multiple" in lines[1]
 
 
 def test_item_problems(tmp_path: Path) -> None:

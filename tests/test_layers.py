@@ -29,6 +29,7 @@ LAYERS = [
     {"meta_evaluation"},
     {"estimation"},
     {"trust"},
+    {"leaderboards"},
     {"pairwise"},
     {"annotate"},
     {"fitting", "reporting", "recipe"},

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from rejoinder.verbs.index import index
     from rejoinder.verbs.items import Items, load
     from rejoinder.verbs.join import join
+    from rejoinder.verbs.leaderboard import LeaderboardResult, leaderboard
     from rejoinder.verbs.ls import ls
     from rejoinder.verbs.meta import MetaResult, meta
     from rejoinder.verbs.meta_attack import MetaAttackResult, meta_attack
@@ -101,6 +102,7 @@ __all__ = [
     "Item",
     "Items",
     "Judge",
+    "LeaderboardResult",
     "Likelihood",
     "Mean",
     "MetaAttackResult",
@@ -147,6 +149,7 @@ __all__ = [
     "fit",
     "index",
     "join",
+    "leaderboard",
     "load",
     "ls",
     "meta",
@@ -217,6 +220,7 @@ _HOMES = {
     "verbs.diversity": ("DiversityResult", "diversity"),
     "verbs.items": ("Items", "load"),
     "verbs.join": ("join",),
+    "verbs.leaderboard": ("LeaderboardResult", "leaderboard"),
     "verbs.ls": ("ls",),
     "verbs.meta": ("MetaResult", "meta"),
     "verbs.meta_attack": ("MetaAttackResult", "meta_attack"),

@@ -53,6 +53,8 @@ COMMANDS: tuple[str, ...] = (
     "report @items @scores --evaluator @evaluator -o >report.html",
     "report @items @scores --curve @curve -o >report.html",
     "datasets export judge-attacks-en --contexts 2 -o >attacks.jsonl",
+    "leaderboard @board -o >leaderboard.html",
+    "leaderboard @board --evaluator @evaluator --json",
     "show @items",
     "show @items 1x --scores @scores",
     "join @items -o >joined.jsonl",
@@ -190,6 +192,7 @@ def inputs() -> dict[str, Path]:
         "curve.json": '{"results": [], "curves": []}',
         "recipe.toml": '[[steps]]\nname = "a"\nrun = ["ls"]\nstdout = "${work}/a.txt"\n',
         "calibration.json": "{}",
+        "board.toml": '[[sets]]\nname = "a"\nitems = "items.jsonl"\nscores = ["scores.jsonl"]\n',
         "costs.json": '{"costs": {"m": {"replies": 12, "seconds": 0.5}}}',
         "judged.jsonl": '{"a": "0x", "b": "0y", "winner": "a", "orders": ["a", "a"]}\n',
     }

@@ -29,6 +29,7 @@ ELSEWHERE = {
     "python.md": "tests/verbs/test_page.py",
     "annotate.md": "test_annotate.py",
     "annotate-templates.md": "test_annotate_templates.py",
+    "leaderboard.md": "tests/cli/test_leaderboard.py",
 }
 """Pages whose examples are run by other tests."""
 SHELL = ("sh", "console")

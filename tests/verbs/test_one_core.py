@@ -37,6 +37,12 @@ run = ["score", "items.jsonl", "-m", "rouge-l", "-o", "${work}/s.jsonl"]
 inputs = ["items.jsonl"]
 outputs = ["${work}/s.jsonl"]
 """
+BOARD = """
+[[sets]]
+name = "examples"
+items = "items.jsonl"
+scores = ["scores.jsonl"]
+"""
 
 
 def rate_some(study: Path) -> None:
@@ -62,6 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     rejoinder.corpus(made / "logs.tsv", format="tsv", salt="x", output=made / "logs.parquet")
     rejoinder.pairs.simulate(made / "simulated", contexts=2, references=5, tests=2)
     (made / "recipe.toml").write_text(RECIPE)
+    (made / "board.toml").write_text(BOARD)
     annotate.init(made / "study", template="gupta-ratings", items=made / "items.jsonl")
     rate_some(made / "study")
     for name, rated in (("rated", True), ("expanded", False)):
@@ -196,6 +203,12 @@ def estimate() -> tuple[list[str], Call]:
     ], lambda: rejoinder.estimate(
         "items.jsonl", "scores.jsonl", metrics="rouge-l", target="replies"
     )  # fmt: skip
+
+
+def leaderboard() -> tuple[list[str], Call]:
+    return ["leaderboard", "board.toml", "--resamples", "200"], lambda: rejoinder.leaderboard(
+        "board.toml", resamples=200
+    )
 
 
 def calibrate() -> tuple[list[str], Call]:
@@ -412,7 +425,8 @@ CASES = {
     for case in (
         score, score_with_an_evaluator, compare, compare_curve, compare_scores,
         compare_people, meta, meta_as_judges,
-        calibrate, estimate, meta_references, meta_attack, corpus, fit, expand, reply, index,
+        calibrate, estimate, leaderboard, meta_references, meta_attack, corpus, fit, expand, reply,
+        index,
         show, show_all, sample, contexts, plan, expand_by_llm,
         join, explain, ls, recipe, datasets_list, datasets_export, datasets_export_attacks,
         pairs_plan, pairs_fit, pairs_judge, pairs_rank, pairs_curve, pairs_simulate,

@@ -26,6 +26,7 @@ from rejoinder.cli import (
     fit,
     index,
     join,
+    leaderboard,
     ls,
     meta,
     pairs,
@@ -60,6 +61,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("estimate")(estimate.estimate)
 app.command("plan")(plan.plan)
 app.command("report")(report.report)
+app.command("leaderboard")(leaderboard.leaderboard)
 app.add_typer(datasets.app, name="datasets")
 app.command("corpus")(corpus.corpus)
 app.command("sample")(sample.sample)

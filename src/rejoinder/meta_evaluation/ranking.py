@@ -360,7 +360,7 @@ def find_label(labels: Iterable[str], metric: str) -> str | None:
 
 def higher_is_better(label: str) -> bool:
     """Return whether higher values of a metric are better; True for unknown metrics."""
-    return bool(getattr(_metric_class(label), "higher_is_better", True))
+    return bool(getattr(metric_class(label), "higher_is_better", True))
 
 
 def _spec(label: str) -> str:
@@ -371,7 +371,7 @@ def _spec(label: str) -> str:
         return label
 
 
-def _metric_class(label: str) -> type | None:
+def metric_class(label: str) -> type | None:
     """Return the class of the metric of a label; None if Rejoinder has no such metric."""
     try:
         metric: type = METRICS.find(label.partition("(")[0])
@@ -392,7 +392,7 @@ def _rank_label(joined: Joined, label: str, options: RankingOptions) -> Ranking:
             reasons={id: reason for (id, _), reason in reasons.items()},
             options=options,
         )
-    elif label in joined.context_scores and not getattr(_metric_class(label), "pooled", False):
+    elif label in joined.context_scores and not getattr(metric_class(label), "pooled", False):
         column = ContextStatistics(averaged, better)
         for (context, system), value in joined.context_scores[label].items():
             row = None if math.isnan(value) else np.array([value, 1.0])

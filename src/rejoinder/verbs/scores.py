@@ -73,6 +73,11 @@ def check_order(items: Any, scores: ScoresLike) -> None:
             )
 
 
+def evaluators_in(signature: str) -> set[str]:
+    """Return name and digest of every evaluator in a signature."""
+    return set(_EVALUATOR.findall(signature))
+
+
 def warn_of_other_evaluator(
     signatures: Mapping[str, str], folder: str | None, name: str, monitor: Monitor
 ) -> None:
@@ -83,7 +88,7 @@ def warn_of_other_evaluator(
 
     evaluator = open_evaluator(folder)
     for metric, signature in signatures.items():
-        used = set(_EVALUATOR.findall(signature))
+        used = evaluators_in(signature)
         if used and not any(other.endswith(f"@{evaluator.digest}") for other in used):
             monitor.warn(
                 f"{name}: {metric} was scored with {', '.join(sorted(used))},"

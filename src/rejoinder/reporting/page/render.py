@@ -1,21 +1,13 @@
-"""Rendering of the report: template, style, script and data in one file that loads nothing.
-
-Text from users' data can't break the page: Jinja escapes it, the script inserts it as text only,
-and the content security policy allows no script but the page's own.
-"""
+"""Rendering of the report, with as many items as it has room for."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
-from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from rejoinder.errors import UsageError
+from rejoinder.reporting.offline_page import fill_page
 from rejoinder.reporting.page.analysis import Analysis
 from rejoinder.reporting.page.build import Provenance, browser_variables, build
 from rejoinder.reporting.page.item_browser import browser_data
@@ -47,36 +39,4 @@ def render(
 
 
 def _fill(context: dict[str, Any]) -> str:
-    environment = Environment(
-        loader=PackageLoader(PACKAGE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["breakable"] = breakable
-    style, script = _read("page.css"), _read("page.js")
-    policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}';"
-        " base-uri 'none'; form-action 'none'"
-    )
-    page = environment.get_template("page.html.j2")
-    return page.render(
-        context
-        | {"style": Markup(style), "script": Markup(script), "policy": policy}
-        | {"payload": Markup(context["payload"])}
-    )
-
-
-def breakable(name: str) -> Markup:
-    """Return a name with places for line breaks after its signs and before a bracket."""
-    return Markup(re.sub(r"(?<=[_/.:@=,-])(?=\w)|(?<=\w)(?=\()", "<wbr>", str(escape(name))))
-
-
-def _read(name: str) -> str:
-    return (resources.files(PACKAGE) / "templates" / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
+    return fill_page(PACKAGE, context | {"payload": Markup(context["payload"])})

@@ -1,0 +1,1 @@
+"""Leaderboards: how metrics compare on every judged set."""

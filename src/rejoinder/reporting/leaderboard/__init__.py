@@ -1,0 +1,1 @@
+"""The leaderboard as tables and as a page."""

@@ -171,7 +171,9 @@ def test_on_a_phone(browser: Browser, study: LiveStudy) -> None:
     with visitor(browser, study.server.researcher, viewport=size, has_touch=True) as page:
         assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
         ranking = page.page.locator(".wide:has(.ranking)")
-        ranking.locator("tbody th").first.evaluate("each => { each.textContent = 'name'.repeat(9) }")
+        ranking.locator("tbody th").first.evaluate(
+            "each => { each.textContent = 'name'.repeat(9) }"
+        )
         assert ranking.locator("thead th").count() == 3  # also without whom would be left out
         assert ranking.evaluate("each => each.scrollWidth <= each.clientWidth")
         ann = page.page.locator(".people tbody tr").filter(has_text="Ann")

@@ -107,3 +107,18 @@ def test_results_refuse_wrong_arguments() -> None:
 def test_an_evaluator_needs_its_folder(folder: Any) -> None:
     with pytest.raises(RejoinderError):
         rejoinder.Evaluator(folder)
+
+
+@pytest.mark.parametrize("verb", ["compare", "estimate", "calibrate", "plan", "report"])
+def test_metrics_in_the_place_of_scores(verb: str, tmp_path: Path) -> None:
+    options = {"report": {"output": tmp_path / "r.html"}, "plan": {"budget": 2}}.get(verb, {})
+    with pytest.raises(UsageError, match=r"the name of a file, or the result of rejoinder.score"):
+        getattr(rejoinder, verb)(ITEMS, scores=["rouge-l"], **options)
+
+
+def test_expand_refuses_wrong_numbers(tmp_path: Path) -> None:
+    for k in (0, 1001, "5", True):
+        with pytest.raises(UsageError, match="expected a whole number from 1 to 1000"):
+            rejoinder.expand("i.jsonl", pool="p.parquet", k=k, output=tmp_path / "x.jsonl")
+    with pytest.raises(UsageError, match="expected a whole number from 1 to 10,000,000"):
+        rejoinder.plan(ITEMS, budget=0)

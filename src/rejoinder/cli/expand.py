@@ -22,8 +22,7 @@ from rejoinder.cli.options import (
     parse_columns,
 )
 from rejoinder.cli.terminal import print_json, say, show
-
-MAX_K = 1000
+from rejoinder.verbs.arguments import MAX_K
 
 
 def expand(

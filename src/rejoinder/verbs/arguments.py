@@ -79,11 +79,16 @@ def _path_of(evaluator: Any) -> Any:
     return getattr(evaluator, "path", None)
 
 
+MAX_K = 1000
+"""References that are retrieved for an item."""
+
+
 def check_number(name: str, value: Any, low: float, high: float, *, whole: bool = True) -> None:
     """Raise UsageError unless an argument is a number within its limits."""
     if not _is_number(value, whole) or not low <= value <= high:
         expected = "a whole number" if whole else "a number"
-        limits = f" of at least {low:g}" if high == math.inf else f" from {low:g} to {high:g}"
+        ends = [f"{end:,.0f}" if abs(end) >= 1e4 else f"{end:g}" for end in (low, high)]
+        limits = f" of at least {ends[0]}" if high == math.inf else f" from {ends[0]} to {ends[1]}"
         raise UsageError(
             f"{name}={value!r}: expected {expected}{'' if low == -math.inf else limits}"
         )

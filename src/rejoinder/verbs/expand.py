@@ -13,7 +13,7 @@ from rejoinder.files import paths
 from rejoinder.files.item_file import ItemFile
 from rejoinder.registry import WRITERS
 from rejoinder.spec import parse
-from rejoinder.verbs.arguments import evaluator_folder
+from rejoinder.verbs.arguments import MAX_K, check_number, evaluator_folder
 from rejoinder.verbs.monitor import SILENT, Monitor
 from rejoinder.verbs.notes import keep_notes
 from rejoinder.verbs.results import Result
@@ -67,6 +67,8 @@ def expand(
     With ``by="llm(url=…,model=…)"``, a language model writes the replies instead, 8 by default and
     without the utterance. An ``evaluator`` then only gives the weights.
     """
+    if k is not None:
+        check_number("k", k, 1, MAX_K)
     if by is not None and parse(by).name in WRITERS.names():
         from rejoinder.verbs.expand_written import expand_written
 

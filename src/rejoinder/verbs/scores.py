@@ -38,10 +38,19 @@ class ScoreSource:
 
 def open_scores(scores: ScoresLike) -> ScoreSource:
     """Open a file of scores, or the result of :func:`rejoinder.score`."""
+    _check_type(scores)
     if isinstance(scores, ScoreResult):
         return ScoreSource(enumerate(scores.records(), 1), "the scores")
     path = os.fspath(scores)
     return ScoreSource(read_scores(path), path, path)
+
+
+def _check_type(scores: Any) -> None:
+    if not isinstance(scores, (str, os.PathLike, ScoreResult)):
+        raise UsageError(
+            "scores: expected the name of a file, or the result of rejoinder.score(…), got"
+            f" {type(scores).__name__}"
+        )
 
 
 def split_scores(
@@ -58,6 +67,7 @@ def split_scores(
 
 def check_order(items: Any, scores: ScoresLike) -> None:
     """Raise UsageError if the files of items and scores are swapped."""
+    _check_type(scores)
     path = path_of(items)
     if path is None or path == "-" or file_format(path) != "jsonl":
         return

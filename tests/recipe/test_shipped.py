@@ -10,7 +10,9 @@ import typer
 from rejoinder.cli.main import app
 from rejoinder.metrics.metric import make_metric
 from rejoinder.recipe.file import Recipe, read_recipe
+from rejoinder.registry import WRITERS
 from rejoinder.retrieve.retriever import make_retriever
+from rejoinder.spec import parse
 
 FOLDER = Path(__file__).resolve().parents[2] / "recipes"
 DEMO = FOLDER.parent / "src" / "rejoinder" / "examples" / "demo.toml"
@@ -41,7 +43,9 @@ def test_every_command_line_is_understood(path: Path, monkeypatch: pytest.Monkey
 def test_every_spec_is_understood(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for step in read(path, monkeypatch).steps:
         for option, value in zip(step.arguments, step.arguments[1:], strict=False):
-            if option == "--by":
+            if option == "--by" and parse(value).name in WRITERS.names():
+                WRITERS.make(parse(value))
+            elif option == "--by":
                 make_retriever(value)
             elif option == "-m":
                 make_metric(value)

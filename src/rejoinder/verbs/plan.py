@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from rejoinder.errors import DataError, UsageError
-from rejoinder.estimation.estimates import CONFIDENCE, rated_replies, standard_scores
+from rejoinder.estimation.estimates import CONFIDENCE, standard_scores
 from rejoinder.estimation.looks import Look, StopRule, looks
 from rejoinder.estimation.planning import (
     QUESTIONS,
@@ -25,8 +25,8 @@ from rejoinder.estimation.planning import (
     units_of,
 )
 from rejoinder.estimation.prediction_powered import TARGETS, Floats, Target
-from rejoinder.estimation.sample_size import Columns as SizeColumns
-from rejoinder.estimation.sample_size import Needed, SizePoint, Spread, Study, spread_of
+from rejoinder.estimation.sample_size import Needed, SizePoint, Spread, Study
+from rejoinder.estimation.studied import SQRT2, study_of
 from rejoinder.files.jsonl import write_jsonl_file
 from rejoinder.files.paths import check_output
 from rejoinder.items import Item
@@ -48,11 +48,6 @@ if TYPE_CHECKING:
 
 MAX_BUDGET = 10_000_000
 MAX_RATINGS = 1000
-SQRT2 = math.sqrt(2)
-ASSUMED_SD = 1.0
-"""Standard deviation of replies' ratings where none are known, as on scales from 1 to 5."""
-ASSUMED_CORRELATION = 0.0
-"""Of scores with ratings where none are known: that people are needed as if there were none."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +209,16 @@ def plan(
         chosen, asked = asked_about(given.items, as_names(systems), question)
     units = units_of(given.items, asked, chosen)
     _say_what_is_missing(units, given.items, chosen, asked, monitor)
-    study, rated_units = _study(given, units, chosen, asked, ratings_per_reply, target, confidence)
+    study, rated_units = study_of(
+        given.items,
+        given.score,
+        units,
+        chosen,
+        asked,
+        ratings=ratings_per_reply,
+        target=target,
+        confidence=confidence,
+    )
     study = replace(study, spread=_stated(study.spread, sd, correlation, asked))
     for_width = for_power = None
     if width is not None:
@@ -334,29 +338,6 @@ def _read(
         raise DataError(f"no item has a score by {' and '.join(labels)}", path=lines.name)
     rows = np.array([standard_scores(joined, [label]) for label in labels])
     return _Given(items, rows, score)
-
-
-def _study(
-    given: _Given,
-    units: Units,
-    systems: Sequence[str],
-    question: Question,
-    ratings: int,
-    target: Target,
-    confidence: float,
-) -> tuple[Study, int]:
-    """Return what is known of the units, and how many of them are rated."""
-    replies, _ = rated_replies(given.items)
-    score = np.zeros(len(given.items)) if given.score is None else np.nan_to_num(given.score)
-    pairs = question != "mean"
-    columns = SizeColumns(replies.system, replies.rating, score)
-    spread = spread_of(units.members, columns, pairs=pairs)
-    rated = sum(not np.isnan(replies.rating[members]).all() for members in units.members)
-    count, cost = len(units), sum(map(len, units.members)) / len(units) * ratings
-    if not pairs:  # each system has its own replies
-        count, rated, cost = count // len(systems), rated // len(systems), cost * len(systems)
-    known = spread or Spread(ASSUMED_SD * (SQRT2 if pairs else 1.0), ASSUMED_CORRELATION, 0)
-    return Study(count, cost, known, target, confidence), rated
 
 
 def _stated(

@@ -31,6 +31,7 @@ from rejoinder.meta_evaluation.ranking import (
     rank_values,
 )
 from rejoinder.meta_evaluation.reference_curve import CurvePoint
+from rejoinder.reporting.page.few_estimates import FewRatings, few_ratings
 from rejoinder.reporting.page.report_data import ReportData
 from rejoinder.trust.review import JudgesReview, ReviewOptions, review_judges
 from rejoinder.trust.runs import is_judge
@@ -107,6 +108,8 @@ class Analysis:
     ranking_resamples: int = RESAMPLES
     judges: JudgesReview | None = None
     """If a metric is a judge, and people rated."""
+    few: FewRatings | None = None
+    """If people rated some of the replies."""
 
     @property
     def headline(self) -> SystemOrder:
@@ -154,6 +157,7 @@ def analyse(
         curves or {},
         resamples,
         judges,
+        few_ratings(data, settings.seed),
     )
 
 

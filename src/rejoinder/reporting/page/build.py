@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from rejoinder.reporting.page import agreement as parts
 from rejoinder.reporting.page.analysis import Agreement, Analysis
+from rejoinder.reporting.page.few_ratings import few_ratings_section
 from rejoinder.reporting.page.item_browser import BrowserData, shortened
 from rejoinder.reporting.page.judges import judge_section
 from rejoinder.reporting.page.rankings import (
@@ -78,6 +79,9 @@ def build(analysis: Analysis, provenance: Provenance) -> dict[str, Any]:
         "sets": _sets(analysis),
         "agreement": _agreement(analysis),
         "judges": judge_section(analysis.judges),
+        "few": few_ratings_section(
+            analysis.few, data.items, dict(data.numbers), analysis.data.metric
+        ),
         "references": references(data.items),
         "curves": parts.curve_plots(analysis.curves),
         "curve_rows": parts.curve_rows(analysis.curves),

@@ -24,7 +24,8 @@ from rejoinder.llm.chat import Answer, Chat, Failure, Message, decode
 from rejoinder.llm.client import Client
 from rejoinder.llm.endpoint import Endpoint
 from rejoinder.llm.errors import EndpointError
-from rejoinder.llm.limits import Limits, Pace
+from rejoinder.llm.limits import Limits
+from rejoinder.llm.pace import Pace
 from rejoinder.llm.secrets import read_key, refuse_secrets
 from support import in_a_thread
 

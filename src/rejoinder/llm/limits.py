@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 
 MAX_CONCURRENCY = 1000
@@ -32,23 +31,3 @@ class Limits:
             raise ValueError(f"timeout={self.timeout} is not above 0 s and up to a day")
         if not 0 <= self.retries <= MAX_RETRIES:
             raise ValueError(f"retries={self.retries} is not from 0 to {MAX_RETRIES}")
-
-
-class Pace:
-    """Delays requests: to so many a second, and while the server asks for a pause."""
-
-    def __init__(self, requests_per_second: float | None) -> None:
-        self._interval = 1 / requests_per_second if requests_per_second else 0.0
-        self._next = 0.0
-
-    async def wait(self) -> None:
-        """Wait until the next request may be sent."""
-        clock = asyncio.get_running_loop().time
-        while (delay := self._next - clock()) > 0:
-            await asyncio.sleep(delay)
-        self._next = clock() + self._interval
-
-    def pause(self, seconds: float) -> None:
-        """Send nothing for some time: the server said that it is asked too often."""
-        now = asyncio.get_running_loop().time()
-        self._next = max(self._next, now + seconds)

@@ -22,7 +22,8 @@ from rejoinder.llm.budget import Spending
 from rejoinder.llm.chat import Answer, Chat, Failure, Result, decode
 from rejoinder.llm.endpoint import Endpoint
 from rejoinder.llm.errors import EndpointError
-from rejoinder.llm.limits import Limits, Pace
+from rejoinder.llm.limits import Limits
+from rejoinder.llm.pace import Pace
 from rejoinder.llm.secrets import redact
 from rejoinder.llm.transport import NoAnswer, NotConnected, Received, TooSlow, Transport
 

@@ -191,6 +191,24 @@ def test_bad_input(
     assert "Traceback" not in message
 
 
+def test_ratings_on_different_scales(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """They are said, and never mixed."""
+    mixed = [
+        Item(
+            item.id, item.response, item.context, item.system, item.references,
+            {**item.ratings, "percent": 20 * item.ratings["ann"]},
+        )
+        for item in replies()
+        if isinstance(item.ratings, dict)
+    ]  # fmt: skip
+    write_jsonl_file("items.jsonl", mixed)
+    assert run(["calibrate", "items.jsonl", "scores.jsonl", "--draws", "0"]) == 3
+    message = capfd.readouterr().err
+    assert "ratings on different scales can't be averaged" in message and "--scale" in message
+    whole = ["calibrate", "items.jsonl", "scores.jsonl", "--draws", "0", "--scale", "0:100"]
+    assert run(whole) == 0
+
+
 def test_rated_items_that_no_metric_scored(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """They are counted; scores that lack an item are refused."""
     lines = Path("scores.jsonl").read_text().splitlines()

@@ -238,6 +238,21 @@ def test_all_ratings_equal(folder: Path, capfd: pytest.CaptureFixture[str]) -> N
     assert len(found["next"]) == 8
 
 
+def test_ratings_on_different_scales(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    mixed = [
+        Item(
+            i.id, i.response, i.context, i.system,
+            ratings={"ann": 1 + n % 5, "bob": 20 * (1 + n % 5)},
+        )
+        for n, i in enumerate(replies(rated=20))
+    ]  # fmt: skip
+    write("mixed.jsonl", mixed)
+    assert run(["plan", "mixed.jsonl", "--budget", "8"]) == 3
+    message = capfd.readouterr().err
+    assert "ratings on different scales can't be averaged" in message
+    assert "--scale" not in message  # plan has no such option
+
+
 def test_ratings_of_one_person(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write("one.jsonl", replies(rated=20, people=("ann",)))
     found = planned(capfd, "one.jsonl", "scores.jsonl", "--budget", "8", "--ratings-per-reply", "2")

@@ -95,3 +95,20 @@ def test_ratings_that_say_nothing() -> None:
     made = page(equal, scores).decode()
     assert "Means of people can’t be estimated: all 60 ratings are 3" in made
     assert "What to rate next" in made
+
+
+def test_intervals_of_single_replies_are_shown(browser: Browser, tmp_path: Path) -> None:
+    items = replies(10)
+    scores = [
+        msgspec.structs.replace(score, interval=(2.0, 4.5) if number % 2 == 0 else None)
+        for number, score in enumerate(scored("m", items, [3.0 + n % 2 for n in range(40)]))
+    ]
+    path = tmp_path / "report.html"
+    path.write_bytes(page(items, scores))
+    with opened(browser, path.as_uri()) as (shown, complaints, _):
+        for name, words in (("0:0", "3.0000, people 2.00 to 4.50"), ("0:1", "4.0000")):
+            button = shown.get_by_role("button", name=f"Details of {name}", exact=True)
+            button.click()
+            assert shown.locator("tr.inside dd").last.inner_text() == words
+            button.click()
+        assert complaints == []

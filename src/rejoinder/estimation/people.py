@@ -39,21 +39,12 @@ class People:
     @classmethod
     def of(cls, items: Sequence[Item], scale: tuple[float, float] | None) -> People:
         """Read the ratings; DataError if they are not on one scale."""
-        by_person: dict[str, list[float]] = {}
-        everything: list[float] = []
-        unidentified = False
-        for item in items:
-            single = single_ratings(item)
-            everything += single
-            if isinstance(item.ratings, dict):
-                for name, rating in item.ratings.items():
-                    by_person.setdefault(name, []).append(rating)
-            elif single:
-                unidentified = True
-        if scale is not None:
-            check_scale(everything, *scale)
-        else:
-            _check_one_scale(by_person)
+        everything = [rating for item in items for rating in single_ratings(item)]
+        by_person = _by_person(items)
+        unidentified = any(
+            not isinstance(item.ratings, dict) and single_ratings(item) for item in items
+        )
+        check_one_scale(items, scale)
         number = None if unidentified else len(by_person)
         low, high = scale or (min(everything), max(everything))
         alpha = None if number == 1 else _alpha(items)
@@ -80,10 +71,19 @@ def check_scale(ratings: Sequence[float], low: float, high: float) -> None:
             )
 
 
-def _check_one_scale(by_person: dict[str, list[float]]) -> None:
-    """Raise DataError if two people used different scales, as far as their ratings show it."""
+def check_one_scale(
+    items: Sequence[Item], scale: tuple[float, float] | None, *, can_be_stated: bool = True
+) -> None:
+    """Raise DataError if a rating is not on the ``scale``, or, without one, if two people used
+    different scales, as far as their ratings show it.
+
+    ``can_be_stated``: whether the verb has a parameter that says that it is one scale.
+    """
+    if scale is not None:
+        check_scale([rating for item in items for rating in single_ratings(item)], *scale)
+        return
     ranges = {}
-    for name, ratings in by_person.items():
+    for name, ratings in _by_person(items).items():
         values = set(ratings)
         if len(ratings) >= MIN_RATINGS and (len(values) >= MIN_STEPS or values == {0.0, 1.0}):
             ranges[name] = (min(values), max(values))
@@ -96,8 +96,20 @@ def _check_one_scale(by_person: dict[str, list[float]]) -> None:
         raise DataError(
             f"the ratings of '{lowest}' go from {a:g} to {b:g}, those of '{highest}' from {c:g} to"
             f" {d:g}: ratings on different scales can't be averaged. Bring them to one scale, or"
-            f" estimate from one of them; if it is one scale, give it with {option('scale')}"
+            " use one of them"
+            + f"; if it is one scale, give it with {option('scale')}"
+            * can_be_stated
         )
+
+
+def _by_person(items: Sequence[Item]) -> dict[str, list[float]]:
+    """Return the ratings of each person who has a name."""
+    found: dict[str, list[float]] = {}
+    for item in items:
+        if isinstance(item.ratings, dict):
+            for name, rating in item.ratings.items():
+                found.setdefault(name, []).append(rating)
+    return found
 
 
 def _alpha(items: Sequence[Item]) -> float | None:

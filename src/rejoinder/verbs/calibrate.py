@@ -20,7 +20,7 @@ from rejoinder.estimation.calibrate import (
     rating_scale,
 )
 from rejoinder.estimation.calibration_card import calibration_card
-from rejoinder.estimation.people import check_scale
+from rejoinder.estimation.people import check_one_scale
 from rejoinder.estimation.rated_scores import RatedScores
 from rejoinder.files.output import whole_folder
 from rejoinder.files.paths import check_new_folder
@@ -179,6 +179,7 @@ def calibrate(
         names = chosen_labels(joined, as_names(metrics), lines.name)
         chosen = method or ("isotonic" if len(names) == 1 else "blend")
         believed = _prior(joined, names, as_names(prior), chosen)
+        check_one_scale(joined.items, scale)
         rated = RatedScores.of(joined, names)
         ratings_scale = _scale(rated, scale)
         fit = fit_for(chosen, believed)
@@ -256,10 +257,7 @@ def _prior(joined: Joined, names: Sequence[str], prior: Sequence[str], method: M
 
 
 def _scale(rated: RatedScores, scale: tuple[float, float] | None) -> RatingScale:
-    if scale is None:
-        return rating_scale(rated)
-    check_scale([rating for ratings in rated.single for rating in ratings], *scale)
-    return rating_scale(rated, *scale)
+    return rating_scale(rated) if scale is None else rating_scale(rated, *scale)
 
 
 def _calibration(

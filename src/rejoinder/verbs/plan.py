@@ -14,6 +14,7 @@ import numpy as np
 from rejoinder.errors import DataError, UsageError
 from rejoinder.estimation.estimates import CONFIDENCE, standard_scores
 from rejoinder.estimation.looks import Look, StopRule, looks
+from rejoinder.estimation.people import check_one_scale
 from rejoinder.estimation.planning import (
     QUESTIONS,
     Planned,
@@ -206,6 +207,7 @@ def plan(
         check_output(path, [path_of(items), path_of(scores)])
     with open_items(items, columns=columns, monitor=monitor) as source:
         given = _read(list(source.read()), scores, as_names(metrics), source.name)
+        check_one_scale(given.items, None, can_be_stated=False)
         chosen, asked = asked_about(given.items, as_names(systems), question)
     units = units_of(given.items, asked, chosen)
     _say_what_is_missing(units, given.items, chosen, asked, monitor)

@@ -101,6 +101,7 @@ def browser_data(
             ],
             len(data.items[number].references) - len(item.references),
             _reasons(data, data.items[number].id, reasons),
+            _intervals(data, data.items[number].id),
         ]
         used += len(embedded(row)) + 1
         if rows and used + texts.size + reasons.size + sources.size > max_bytes:
@@ -147,6 +148,15 @@ def _reasons(data: ReportData, name: str, known: StringTable) -> dict[str, int]:
         str(number): known.number(shortened(reason, 300))
         for number, metric in enumerate(data.metrics)
         if (reason := data.notes.reasons.get(metric, {}).get(name)) is not None
+    }
+
+
+def _intervals(data: ReportData, name: str) -> dict[str, list[float | int | None]]:
+    """Return by number of the metric the ends of the interval of its score."""
+    return {
+        str(number): [_round(end) for end in ends]
+        for number, metric in enumerate(data.metrics)
+        if (ends := data.notes.intervals.get(metric, {}).get(name)) is not None
     }
 
 

@@ -25,6 +25,8 @@ class ScoreNotes:
     signatures: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, dict[str, str]] = field(default_factory=dict)
     """By metric and item id, why the item could not be scored."""
+    intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
+    """By metric and item id, where people's rating is expected, of metrics that say so."""
     sets: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By metric and reason, number of contexts and systems that could not be scored."""
 
@@ -32,6 +34,8 @@ class ScoreNotes:
         """Yield the scores and collect their signatures and reasons, which ``join`` drops."""
         for line, score in scores:
             self.signatures.setdefault(score.metric, score.signature)
+            if score.interval is not None and score.level == "item":
+                self.intervals.setdefault(score.metric, {})[score.id] = score.interval
             if score.value is None:
                 reason = score.unscored or "no reason given"
                 if score.level == "item":

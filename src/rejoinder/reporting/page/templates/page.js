@@ -13,7 +13,7 @@
   var data = JSON.parse(document.getElementById("data").textContent);
   if (!data) return;
   // positions of the fields of an item
-  var ID = 0, SYSTEM = 1, CONTEXT = 2, REPLY = 3, SPANS = 4, RATING = 5, SCORES = 6, REFERENCES = 7, MORE = 8, REASONS = 9;
+  var ID = 0, SYSTEM = 1, CONTEXT = 2, REPLY = 3, SPANS = 4, RATING = 5, SCORES = 6, REFERENCES = 7, MORE = 8, REASONS = 9, INTERVALS = 10;
   var FIRST_COLUMNS = 3;
   var rated = data.items.some(function (item) { return item[RATING] !== null; });
   var state = { words: "", system: -1, missing: -2, sort: null, down: true, page: 0, size: 25, columns: [] };
@@ -185,6 +185,8 @@
     var scores = data.metrics.map(function (metric, place) {
       var value = item[SCORES][place], reason = item[REASONS][place];
       var text = value === null ? "unscored: " + (reason === undefined ? "" : data.reasons[reason]) : number(value, 4);
+      var ends = item[INTERVALS][place];
+      if (value !== null && ends) text += ", people " + number(ends[0], 2) + " to " + number(ends[1], 2);
       return make("div", {}, [make("dt", {}, [make("code", { text: metric })]), make("dd", { text: text })]);
     });
     if (item[RATING] !== null) scores.unshift(make("div", {}, [make("dt", { text: "people" }), make("dd", { text: number(item[RATING], 2) })]));

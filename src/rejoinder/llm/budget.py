@@ -33,6 +33,9 @@ class Budget:
                 raise ValueError(f"{name}={value} is negative")
 
 
+NO_BUDGET = Budget()
+
+
 @dataclass(frozen=True)
 class Estimate:
     """What a run will cost if no request has to be repeated."""

@@ -17,16 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from rejoinder.llm.answers import Answers
-from rejoinder.llm.budget import Budget, Estimate, Spending, estimate
+from rejoinder.llm.budget import NO_BUDGET, Budget, Estimate, Spending, estimate
 from rejoinder.llm.chat import Answer, Chat, Failure, Result
 from rejoinder.llm.endpoint import Endpoint
-from rejoinder.llm.limits import Limits
+from rejoinder.llm.limits import NO_LIMITS, Limits
 from rejoinder.llm.secrets import read_key
 from rejoinder.llm.session import Session
 from rejoinder.progress import Progress
-
-NO_LIMITS = Limits()
-NO_BUDGET = Budget()
 
 
 class Client:

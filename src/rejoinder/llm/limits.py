@@ -31,3 +31,7 @@ class Limits:
             raise ValueError(f"timeout={self.timeout} is not above 0 s and up to a day")
         if not 0 <= self.retries <= MAX_RETRIES:
             raise ValueError(f"retries={self.retries} is not from 0 to {MAX_RETRIES}")
+
+
+NO_LIMITS = Limits()
+"""The defaults."""

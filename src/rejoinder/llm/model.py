@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from rejoinder.llm.answers import Answers
-from rejoinder.llm.budget import Budget, Estimate, Spending
+from rejoinder.llm.budget import NO_BUDGET, Budget, Estimate, Spending
 from rejoinder.llm.chat import Chat, Result
-from rejoinder.llm.client import NO_BUDGET, NO_LIMITS, Client
 from rejoinder.llm.endpoint import Endpoint
-from rejoinder.llm.limits import Limits
+from rejoinder.llm.limits import NO_LIMITS, Limits
 from rejoinder.llm.secrets import KEY_VARIABLE
 from rejoinder.progress import Progress
 
@@ -53,6 +52,8 @@ def open_model(
     ``limits`` concern servers only.
     """
     if url is not None:
+        from rejoinder.llm.client import Client
+
         endpoint = Endpoint(url, model, key_variable)
         return Client(endpoint, limits=limits, budget=budget, answers=answers, seed=seed)
     from rejoinder.llm.folder.client import FolderClient

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 from rejoinder.llm.budget import LENGTHS, Budget
 from rejoinder.llm.chat import Answer, Chat, Failure, Result
 from rejoinder.llm.chat_turns import REFUSED, messages_of, plain_reply
-from rejoinder.llm.client import Client
 from rejoinder.llm.endpoint import Endpoint
 from rejoinder.llm.limits import Limits
 from rejoinder.llm.secrets import KEY_VARIABLE, refuse_secrets
@@ -85,6 +84,8 @@ class OpenAI(Seeded):
         return str(Spec(spec.name, tuple(p for p in spec.params if p[0] in named)))
 
     def answer(self, contexts: Sequence[Sequence[str]], request: Request) -> list[Replies]:
+        from rejoinder.llm.client import Client
+
         # without randomness every draw would be the same
         draws = 1 if self.temperature == 0 else request.n
         chats = [self._chat(context, draw) for context in contexts for draw in range(draws)]

@@ -21,9 +21,16 @@ import numpy as np
 from rejoinder.errors import DataError
 from rejoinder.files.cache import open_cache
 from rejoinder.llm.answers import Answers
-from rejoinder.llm.budget import DEFAULT_ANSWER, LENGTHS, Budget, Estimate, Spending, estimate
+from rejoinder.llm.budget import (
+    DEFAULT_ANSWER,
+    LENGTHS,
+    NO_BUDGET,
+    Budget,
+    Estimate,
+    Spending,
+    estimate,
+)
 from rejoinder.llm.chat import Answer, Chat, Failure, Result
-from rejoinder.llm.client import NO_BUDGET
 from rejoinder.llm.folder.loading import TextModel, load_shared, open_folder
 from rejoinder.llm.folder.prompts import Prompts
 from rejoinder.llm.folder.writing import Decoding, Place, Prompt, Written, write

@@ -53,6 +53,8 @@ def fill(folder: Path) -> None:
             for n, (context, system) in enumerate(sets)
         ],
     )
+    for name in ("people", "judge"):
+        _write(folder / f"{name}.jsonl", list(_preferences(items, name)))
     for name, judged in (("rated", "ratings"), ("expanded", "weight")):
         _write(folder / f"{name}.jsonl", list(_judged_references(items, judged)))
 
@@ -82,6 +84,17 @@ def answer(plan: Path) -> None:
         row.setdefault("winner", "a" if number % 3 else "b")
         row.setdefault("annotator", f"person-{number % 2}")
     _write(plan, rows)
+
+
+def _preferences(items: list[dict[str, Any]], annotator: str) -> Iterator[dict[str, Any]]:
+    """Yield which reply to a context is better: mostly the one of the first system."""
+    by_context: dict[str, list[str]] = {}
+    for item in items:
+        by_context.setdefault(item["context_id"], []).append(item["id"])
+    for number, (first, second, *others) in enumerate(by_context.values()):
+        for a, b in ((first, second), *((second, other) for other in others)):
+            winner = "b" if number % 4 == len(annotator) % 4 else "a"
+            yield {"a": a, "b": b, "winner": winner, "annotator": annotator}
 
 
 def _chats(ends: tuple[str, ...]) -> Iterator[dict[str, Any]]:

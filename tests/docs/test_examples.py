@@ -19,7 +19,7 @@ from rejoinder.cli.main import app, run
 
 pytestmark = pytest.mark.xdist_group("docs-examples")  # files are created once
 
-MAX_NOT_RUN = 10
+MAX_NOT_RUN = 14
 ELSEWHERE = {
     "tour.md": "test_tour.py",
     "own-metric.md": "test_own_metric.py",

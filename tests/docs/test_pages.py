@@ -13,8 +13,8 @@ from docs.blocks import DOCS, ROOT, pages
 from rejoinder.cli.main import app
 from rejoinder.files.columns import SYNONYMS
 
-OTHER_PROGRAMS = {"--no-python", "--nproc-per-node", "--install-completion", "--help"}
-"""Options of torchrun, and of Typer itself."""
+OTHER_PROGRAMS = {"--no-python", "--nproc-per-node", "--install-completion", "--help", "--no-deps"}
+"""Options of torchrun, of Typer itself, and of pip."""
 
 
 def test_readme_is_short() -> None:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.xdist_group("docs-site")  # built once per session
 
-OWN = {"vcosine", "expanded"}
+OWN = {"vcosine", "expanded", "mean", "self-similarity", "calibrated"}
 """Metrics without a paper of their own."""
 
 

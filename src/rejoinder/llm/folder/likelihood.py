@@ -34,6 +34,11 @@ PREFIX_TOKENS = 2048
 """Tokens of prefixes that are read together, padding included."""
 CACHED_TOKENS = 4096
 """Tokens whose keys and values are in memory for a batch of continuations."""
+ENOUGH = 128
+"""Tokens from which on a larger batch is hardly faster, so that rows much shorter than its first,
+which would be mostly padding, begin another one."""
+SHORTER = 0.8
+"""What is much shorter: this part of the first row."""
 LOGITS = 2**26
 """Numbers that the comparison of a batch with the vocabulary may have: 256 MB."""
 
@@ -285,7 +290,7 @@ def _batches(
 ) -> Iterator[range]:
     """Yield ranges of rows that are sorted by length, longest first: at most ``tokens`` tokens
     each, padding included, or a single row; with ``width`` tokens before each row, at most
-    ``cached`` tokens in all.
+    ``cached`` tokens in all. A batch with enough tokens ends before a row that is much shorter.
 
     >>> list(_batches([9, 4, 3, 3], 8))
     [range(0, 1), range(1, 3), range(3, 4)]
@@ -296,6 +301,11 @@ def _batches(
         if cached is not None:
             size = min(size, cached // (width + lengths[start]))
         end = min(start + max(size, 1), len(lengths))
+        enough = start + -(-ENOUGH // lengths[start])
+        for row in range(enough, end):
+            if lengths[row] < SHORTER * lengths[start]:
+                end = row
+                break
         yield range(start, end)
         start = end
 

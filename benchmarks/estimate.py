@@ -156,9 +156,9 @@ def world(name: str, evaluator: str | None) -> World:
 
 
 def simulated(name: str) -> World:
-    """2,000 contexts with replies of three systems; what makes a context hard holds for all."""
+    """400 contexts with replies of three systems; what makes a context hard holds for all."""
     rng = np.random.default_rng(11)
-    contexts, systems = 2000, 3
+    contexts, systems = 400, 3
     system, context = np.tile(np.arange(systems), contexts), np.repeat(np.arange(contexts), systems)
     quality = 0.6 * rng.normal(size=contexts)[context] + 0.8 * rng.normal(size=len(system))
     if name == "simulated-0-or-1":

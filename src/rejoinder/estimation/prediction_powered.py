@@ -470,10 +470,11 @@ def _ends(
 def _skewness(influence: Floats, freedom: float) -> float:
     """Return the skewness of a sum of independent influences, less what may be chance."""
     contexts = freedom + 1
-    squares = float(influence @ influence)
+    squared = influence * influence
+    squares = float(squared.sum())
     if contexts <= 2 or not squares > 0:
         return 0.0
-    raw = float((influence**3).sum()) / squares**1.5
+    raw = float(influence @ squared) / squares**1.5
     skew = raw * math.sqrt(contexts * (contexts - 1)) / (contexts - 2)
     return float(skew * skew * skew / (skew * skew + CHANCE / contexts**2))
 

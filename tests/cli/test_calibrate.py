@@ -165,7 +165,7 @@ def test_tampered_folders(
         (replies(), ["--folds", "21"], 3, "have 20 contexts, fewer than 21 folds"),
         (replies(), ["--method", "isotonic"], 2, "calibrates one metric, and there are rouge-l"),
         (replies(), ["-m", "bleu"], 2, "the scores have no metric 'bleu'"),
-        (replies(), ["-m", "wer", "--prior", "wer"], 2, "has a use only with"),
+        (replies(), ["-m", "wer", "--prior", "wer"], 2, "can only be used with"),
         (replies(), ["--prior", "bleu"], 2, "the scores have no metric 'bleu'"),
         (replies(), ["--scale", "2:5"], 3, "not on the scale from 2 to 5"),
         (replies(), ["--scale", "x"], 2, "expected LOW:HIGH"),

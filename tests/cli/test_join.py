@@ -137,5 +137,5 @@ def test_items_get_the_ratings_of_a_study(
         assert message in capfd.readouterr().err
     write_jsonl_file("rated.jsonl", [{**rated[0], "ratings": 3}])
     assert main.run(["join", "all.jsonl", "--ratings", "rated.jsonl", "-o", "no.jsonl"]) == 3
-    assert "'1' has ratings already" in capfd.readouterr().err
+    assert "'1' already has ratings" in capfd.readouterr().err
     assert not Path("no.jsonl").exists()

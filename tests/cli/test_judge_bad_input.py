@@ -81,7 +81,7 @@ def test_all_problems_of_a_rubric_at_once(run: Run, folder: Path) -> None:
         "it has no scale; begin the file with '---', 'scale: 1-5', '---'",
         "delimiters 'quotes' is not one of tags, json, none",
         "unknown section '# Questions': did you mean 'Question'?",
-        "# System: only {scale} may stand there, not {reply}",
+        "# System: only {scale} may be used there, not {reply}",
         "# Question: unknown slot {contxt}: did you mean 'context'?",
         "# Question: the slot {reply} is missing",
         "# Question: the slot {scale} is missing",

@@ -188,7 +188,7 @@ def test_costs_of_score_are_read_by_meta(run: Run, folder: Path) -> None:
     ("options", "code", "message"),
     [
         (["--own-system", "hrd"], 2, "--own-system hrd: no reply is of this system: did you mean"),
-        (["--level", "system", "--as-judges"], 2, "--as-judges has a use only at level item"),
+        (["--level", "system", "--as-judges"], 2, "--as-judges can only be used with level item"),
         (["--correct", "hred", "--costs", "c.json"], 2, "--costs c.json: with correct systems"),
         (["--epsilon", "1.5"], 2, "1.5 is not in the range"),
         (["--costs", "items.jsonl"], 3, "items.jsonl: is not JSON"),

@@ -208,7 +208,7 @@ BAD: dict[str, tuple[int, list[str], str]] = {
         2, ["items.jsonl", "--budget", "4", "-o", "-", "--json"], "--json prints to stdout",
     ),
     "metrics without scores": (
-        2, ["items.jsonl", "--budget", "4", "-m", "bleu"], "has a use only with scores",
+        2, ["items.jsonl", "--budget", "4", "-m", "bleu"], "can only be used with scores",
     ),
 }  # fmt: skip
 

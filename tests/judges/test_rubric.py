@@ -81,7 +81,7 @@ x
         "the dimension 'a' is given twice",
         "the dimension 'b c' is no name of letters, digits, - and _",
         "unknown section '# Hints': known: Again, Question, Question with references, System",
-        "# System: only {scale} may stand there, not {reply}",
+        "# System: only {scale} may be used there, not {reply}",
         "# Question: unknown slot {answer}: known: context, references, reply, scale",
         "# Question: the slot {reply} is missing",
         "# Question: the slot {scale} is missing",

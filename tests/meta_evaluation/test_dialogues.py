@@ -105,7 +105,7 @@ def test_too_few_dialogues_to_learn_from() -> None:
 
 
 def test_other_levels_have_no_turns() -> None:
-    with pytest.raises(UsageError, match="only at level dialogue"):
+    with pytest.raises(UsageError, match="can only be used with level dialogue"):
         rejoinder.meta([{"response": "x"}], "bleu", turns="min")
     with pytest.raises(UsageError, match="turns 'max': expected mean, min, last, learned"):
         rejoinder.meta([{"response": "x"}], "bleu", level="dialogue", turns="max")  # type: ignore[arg-type]

@@ -102,7 +102,7 @@ def init(
         return
     tasks = f"{result.tasks:,} tasks" if result.tasks else "pairs planned from the answers"
     say(
-        f"{folder}: {result.kind} study of {result.items:,} items, {tasks},"
+        f"{folder}: study of kind '{result.kind}', {result.items:,} items, {tasks},"
         f" {result.answers_per_task} answers per task"
     )
     if result.to_fill_in:

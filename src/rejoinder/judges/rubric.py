@@ -216,7 +216,7 @@ def _problems(settings: Mapping[str, str], sections: Mapping[str, str], kind: st
                 if slot not in used:
                     yield f"# {section}: the slot {{{slot}}} is missing"
         elif texts := used - {"scale"} & SLOTS[kind]:
-            yield f"# {section}: only {{scale}} may stand there, not {_slots(texts)}"
+            yield f"# {section}: only {{scale}} may be used there, not {_slots(texts)}"
         if section == WITH_REFERENCES and "references" not in used:
             yield f"# {section}: the slot {{references}} is missing"
         if section == QUESTION and "references" in used:

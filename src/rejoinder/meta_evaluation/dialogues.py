@@ -41,7 +41,7 @@ def dialogue_units(joined: Joined, turns: str = "mean", seed: int = 0) -> Units:
     human = np.array([np.nan if rating is None else rating for rating in ratings])
     if np.isnan(human).all():
         raise DataError(
-            "no dialogue is rated; people's ratings of whole dialogues stand in the field"
+            "no dialogue is rated; expected people's ratings of whole dialogues in the field"
             " 'dialogue_ratings' of their items"
         )
     scores = {

@@ -60,7 +60,7 @@ class LanguageCheck:
         if not self.any_language:
             raise DataError(
                 f"{problem}; use an encoder or evaluator of that language, or metrics over words"
-                f" or characters; {option('any_language', True)} scores them all the same"
+                f" or characters; {option('any_language', True)} scores them nevertheless"
             )
         self._noted.add(who)
         if self.on_note is not None:

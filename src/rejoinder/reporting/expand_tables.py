@@ -9,25 +9,25 @@ from rejoinder.retrieve.expand_items import ExpansionReport
 from rejoinder.retrieve.written.expand_items import WritingReport
 
 
-def expansion_table(account: ExpansionReport) -> Table:
+def expansion_table(report: ExpansionReport) -> Table:
     """Return counts of queries and of added references."""
     table = plain_table("expanded", "", right=[1])
     rows = [
-        ("pairs in the pool", account.pairs),
-        *((f"  {reason}", count) for reason, count in account.unused.items()),
-        *((f"  left out, {kind} utterance of a test item", n) for kind, n in account.leaks.items()),
-        ("items", account.items),
-        ("contexts", account.contexts),
-        ("distinct queries", account.queries),
-        ("references added", account.retrieved),
-        ("parrots added", account.parrots),
-        ("items left as they were", sum(account.unexpanded.values())),
-        ("items with fewer than k new references", account.fewer),
+        ("pairs in the pool", report.pairs),
+        *((f"  {reason}", count) for reason, count in report.unused.items()),
+        *((f"  left out, {kind} utterance of a test item", n) for kind, n in report.leaks.items()),
+        ("items", report.items),
+        ("contexts", report.contexts),
+        ("distinct queries", report.queries),
+        ("references added", report.retrieved),
+        ("parrots added", report.parrots),
+        ("items left as they were", sum(report.unexpanded.values())),
+        ("items with fewer than k new references", report.fewer),
     ]
     for name, count in rows:
         table.add_row(name, f"{count:,}")
-    table.add_row("mean similarity of the nearest", number(account.nearest))
-    table.add_row("mean similarity of the last", number(account.kth))
+    table.add_row("mean similarity of the nearest", number(report.nearest))
+    table.add_row("mean similarity of the last", number(report.kth))
     return table
 
 

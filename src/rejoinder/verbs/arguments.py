@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import msgspec
-
 from rejoinder.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,6 +47,8 @@ def as_paths(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -
 
 def as_overrides(overrides: Mapping[str, Any] | Sequence[str] | None) -> list[str]:
     """Return changes of a preset's settings in the form ``section.key=value``."""
+    import msgspec
+
     if not isinstance(overrides, Mapping):
         return list(overrides or [])
     texts = {

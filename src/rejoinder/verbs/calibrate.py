@@ -248,7 +248,7 @@ def _prior(joined: Joined, names: Sequence[str], prior: Sequence[str], method: M
                 f" {option('method', 'blend')}"
             )
         if prior:
-            raise UsageError(f"{option('prior')} has a use only with {option('method', 'blend')}")
+            raise UsageError(f"{option('prior')} can only be used with {option('method', 'blend')}")
         return []
     believed = find_labels(joined, prior) if prior else []
     if unused := [label for label in believed if label not in names]:

@@ -119,7 +119,9 @@ def _rated(
         both = old.ratings | new.ratings
     elif old.ratings is not None and old.ratings != new.ratings:
         raise source.wrong(
-            number, f"'{name}' has ratings already, and of one or the other nobody says who rated"
+            number,
+            f"'{name}' already has ratings, and they can't be combined: not all name"
+            " their annotator",
         )
     chance = new.inclusion_probability or old.inclusion_probability
     if isinstance(record, Item):

@@ -319,7 +319,7 @@ def _dialogue_problems(
         problems.append(f"turns '{turns}': expected {', '.join(TURNS)}")
     if level != "dialogue":
         if turns != "mean":
-            problems.append(f"{option('turns', turns)} has a use only at level dialogue")
+            problems.append(f"{option('turns', turns)} can only be used with level dialogue")
         return problems
     if correct:
         problems.append("with correct systems no ratings are read, neither those of dialogues")

@@ -51,7 +51,7 @@ class JudgeQuestions:
         problems = []
         for name, value in self.asked.items():
             if level != "item":
-                problems.append(f"{option(name, value)} has a use only at level item")
+                problems.append(f"{option(name, value)} can only be used with level item")
             elif correct:
                 problems.append(f"{option(name, value)}: with correct systems, no ratings are read")
         if self.epsilon is not None and not 0 <= self.epsilon < 1:

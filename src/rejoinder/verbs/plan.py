@@ -330,7 +330,7 @@ def _read(
     """Join scores to items, and bring them to mean 0 and deviation 1."""
     if scores is None:
         if metrics:
-            raise UsageError(f"{option('metrics', metrics[0])} has a use only with scores")
+            raise UsageError(f"{option('metrics', metrics[0])} can only be used with scores")
         return _Given(items, np.zeros((0, len(items))), None)
     lines = open_scores(scores)
     joined = join(items, lines.lines, items_name=name or "items", scores_name=lines.name)
@@ -401,10 +401,10 @@ def _say_what_was_found(result: PlanResult, monitor: Monitor) -> None:
     if elsewhere := result.planned.elsewhere:
         monitor.note(
             f"{elsewhere:,} rated {'contexts' if pairs else 'replies'} are not those that this plan"
-            " begins with: they are taken for a random choice"
+            " begins with: they are treated as a random sample"
         )
     if result.budget is not None and not result.items:
-        monitor.note("all replies that answer the question are rated already")
+        monitor.note("all replies of these systems that could be chosen are rated already")
 
 
 def _updated(items: Sequence[Item], planned: Planned) -> list[Item]:

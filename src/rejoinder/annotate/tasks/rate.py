@@ -77,7 +77,7 @@ class Rate(Kind[RateSettings]):
             if not dimension.name.replace("-", "_").isidentifier():
                 problems.append(((*path, "name"), "must be letters, digits and hyphens"))
             if dimension.name in seen:
-                problems.append(((*path, "name"), "stands twice; names must be different"))
+                problems.append(((*path, "name"), "is used twice; names must be different"))
             seen.add(dimension.name)
             problems += scale_problems(dimension.scale, dimension.labels, path)
         if not 0 <= options.distractors <= 10:

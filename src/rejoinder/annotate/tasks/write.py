@@ -75,7 +75,7 @@ class Write(Kind[WriteSettings]):
             if mask.people < 1:
                 problems.append(((*path, "people"), "must be at least 1"))
             if mask.share in [each.share for each in options.masks[:number]]:
-                problems.append(((*path, "share"), "stands twice; add up the people instead"))
+                problems.append(((*path, "share"), "is given twice; add up the people instead"))
         people = sum(mask.people for mask in options.masks)
         if people > 0 and settings.answers_per_task % people:
             problems.append(

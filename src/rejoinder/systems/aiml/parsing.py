@@ -129,7 +129,7 @@ def _path(children: Content, properties: Mapping[str, str]) -> list[str]:
         elif child.tag == "set" and (name := plain_text(child).strip().lower()):
             words.append(SET_MARK + name)
         else:
-            raise RuleProblem(f"<{child.tag}> stands in its pattern")
+            raise RuleProblem(f"its pattern contains <{child.tag}>")
     return words
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rejoinder.files.checked import read_array
 from rejoinder.files.paths import is_file
 from rejoinder.retrieve.retrieved_references import DIGITS, RetrievedReference
 from rejoinder.retrieve.retriever import RESPONSE, Hits
@@ -139,13 +138,12 @@ def reply_vectors(
     """Return [texts, d] unit vectors of replies of the pool: those of its index, or of the model
     that it is searched with, or of the scorer's model; None if none of them has vectors."""
     from rejoinder.retrieve.pool import index_name
+    from rejoinder.retrieve.vector_file import VectorFile
 
     if not texts:
         return np.zeros((0, 1), np.float32)
     pool, retriever = evaluator.pool, evaluator.retriever
     stored = pool.folder / index_name(retriever) / f"{RESPONSE}.npy"
     if RESPONSE in retriever.keys and is_file(stored):
-        shape = (pool.size, None)
-        vectors = read_array(stored, dtype=("float16", "float32"), shape=shape, mmap=True)
-        return np.array(vectors[rows], np.float32)
+        return VectorFile(stored, pool.size).rows(rows)
     return None if evaluator.encode is None else evaluator.vectors(texts)

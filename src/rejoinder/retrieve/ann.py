@@ -25,11 +25,14 @@ from rejoinder.errors import DataError, UsageError, missing_extra
 from rejoinder.files.paths import open_regular
 from rejoinder.progress import Progress
 from rejoinder.retrieve.retriever import DEFAULT_OPTIONS, Hits, Queries, SearchOptions
-from rejoinder.retrieve.scan import DenseIndex
+from rejoinder.retrieve.scan import QUERIES, DenseIndex
 from rejoinder.retrieve.vector_file import VectorFile, Vectors, blocks
 from rejoinder.spec import Spec, build, did_you_mean
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rejoinder.kernels.topk import Best, Threads
     from rejoinder.retrieve.dense import VectorRetriever
 
 MIN_ROWS = 10_000
@@ -83,7 +86,7 @@ class ApproximateSearch(ABC):
         chosen = np.linspace(
             0, file.size - 1, min(self.training_size(file.size), file.size)
         ).astype(int)
-        index.train(np.ascontiguousarray(file.mapped[chosen]))
+        index.train(np.ascontiguousarray(file.rows(chosen)))
         for first, (block,) in blocks([file], range(file.size), ADD_ROWS):
             index.add(block)
             if on_progress:
@@ -232,14 +235,12 @@ class AnnIndex(DenseIndex):
         return index
 
     def search(self, queries: Queries, k: int, options: SearchOptions = DEFAULT_OPTIONS) -> Hits:
-        from rejoinder.kernels.topk import NO_MASK, NO_NUMBERS, Best, Threads, rescore
+        from rejoinder.kernels.topk import Best, Threads
 
         encoded = self.encode_queries(queries)
         vectors: Vectors = next(iter(encoded.arrays.values()))
         distinct = options.groups is not None
         best = Best.empty(len(encoded), k, distinct=distinct)
-        mask = NO_MASK if options.skip is None else options.skip
-        numbers = NO_NUMBERS if options.groups is None else options.groups
         left, candidates = np.arange(len(encoded)), max(self._search.candidates, k)
         with Threads() as threads:
             while left.size and candidates <= min(MAX_CANDIDATES, self.size):
@@ -247,8 +248,9 @@ class AnnIndex(DenseIndex):
                 proposed = self._index.search(vectors[left], candidates)[1]
                 some = Best.empty(left.size, k, distinct=distinct)
                 rows = np.where(proposed < self.size, proposed, -1)
-                pool = self._files[0].mapped
-                rescore(threads, some, rows, vectors[left], pool, mask, numbers)
+                for low in range(0, left.size, QUERIES):
+                    part = slice(low, low + QUERIES)
+                    self._rescore(threads, some, rows, vectors[left], part, options)
                 best.replace(some, left)
                 left = left[some.rows[:, -1] < 0]
                 candidates *= 8
@@ -259,3 +261,31 @@ class AnnIndex(DenseIndex):
             self.scan(encoded.subset(left), range(self.size), some, options)
             best.replace(some, left)
         return self.make_hits(encoded, len(queries), best.rows, best.scores)
+
+    def _rescore(
+        self,
+        threads: Threads,
+        best: Best,
+        rows: NDArray[np.int64],
+        vectors: Vectors,
+        part: slice,
+        options: SearchOptions,
+    ) -> None:
+        """Compute the similarities of some queries with the rows that the index proposes, -1 for
+        none; only these rows are read."""
+        from rejoinder.kernels.topk import NO_MASK, NO_NUMBERS, rescore
+
+        known, places = np.unique(np.append(rows[part], 0), return_inverse=True)
+        places = places[:-1] - int((known < 0).sum())
+        known = known[known >= 0]
+        some = best.slice(part.start, part.stop)
+        rescore(
+            threads,
+            some,
+            places.reshape(rows[part].shape),
+            vectors[part],
+            self._files[0].rows(known),
+            NO_MASK if options.skip is None else options.skip[known],
+            NO_NUMBERS if options.groups is None else options.groups[known],
+        )
+        some.rows[:] = np.where(some.rows < 0, -1, known[some.rows])

@@ -17,6 +17,9 @@ same position: the cosine of the last turns has the weight 1 + ``last_turn_weigh
 it is 0 where one of the contexts has no such turn. No text longer than a turn is encoded then, and
 most turns are also the utterance or response of another pair, so their vectors are cached.
 
+``precision`` is how vectors are stored: ``float32``, ``float16`` (half the size) or ``int8`` (a
+quarter); see :mod:`rejoinder.retrieve.precision`.
+
 ``index`` chooses the search: ``exact`` scans all rows, ``hnsw`` and ``ivf-pq`` (FAISS) only likely
 ones; see :mod:`rejoinder.retrieve.ann`.
 """
@@ -43,9 +46,10 @@ from rejoinder.encode.text_encoders import (
 from rejoinder.items import TURN_END
 from rejoinder.progress import Progress, part_of, pass_of
 from rejoinder.retrieve.ann import ApproximateSearch, make_approximate_search
+from rejoinder.retrieve.precision import PRECISIONS
 from rejoinder.retrieve.retriever import BOTH, UTTERANCE, Index, Retriever, WordRetriever
 from rejoinder.retrieve.vector_file import VectorFile, Vectors, blocks, write_vectors
-from rejoinder.spec import Spec
+from rejoinder.spec import Spec, did_you_mean
 from rejoinder.text.questions import is_question
 
 if TYPE_CHECKING:
@@ -65,9 +69,13 @@ class VectorRetriever(Retriever):
     concat_turns: bool = True
     last_turn_weight: float = 0.0
     question_weight: float = 0.0
+    precision: str = "float32"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.precision not in PRECISIONS:
+            hint = did_you_mean(self.precision, PRECISIONS)
+            raise ValueError(f"unknown precision '{self.precision}': {hint}")
         for name in ("last_turn_weight", "question_weight"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name}={getattr(self, name):g} is not 0 or more, and finite")
@@ -170,7 +178,8 @@ class VectorRetriever(Retriever):
                 return pool.keys(key, self, row)
 
             shape, encode = (pool.size, self.width(key)), partial(self.encode_key, key)
-            write_vectors(path, shape, texts_from, BATCH_ROWS, encode, on_key)
+            precision = PRECISIONS[self.precision]
+            write_vectors(path, shape, texts_from, BATCH_ROWS, encode, on_key, precision)
             blank = np.zeros(pool.size, np.bool_)
             for first, (block,) in blocks([VectorFile(path)], range(pool.size), BATCH_ROWS):
                 skip_blank(block, blank[first : first + len(block)])

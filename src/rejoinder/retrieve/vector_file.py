@@ -1,8 +1,9 @@
 """Store the vectors of a pool in a file that is written batch by batch and read block by block.
 
-The file is a plain .npy of float32 with one row for each pair. An interrupted run resumes from the
-rows that are there. Blocks are read into the same few megabytes, not mapped, so memory does not
-grow with the pool; the next block is read ahead in a thread.
+The file is a plain .npy with one row for each pair, in one of the precisions of
+:mod:`rejoinder.retrieve.precision`. An interrupted run resumes from the rows that are there. Blocks
+are read into the same few megabytes, not mapped, so memory does not grow with the pool; the next
+block is read ahead in a thread.
 """
 
 from __future__ import annotations
@@ -18,14 +19,19 @@ from numpy.typing import NDArray
 from rejoinder.errors import DataError
 from rejoinder.files.checked import read_array
 from rejoinder.progress import Progress, part_of
+from rejoinder.retrieve.precision import PRECISIONS, Precision, precision_of
 
 Vectors = NDArray[np.float32]
 Encode = Callable[[list[str], Progress | None], Vectors]
 
 
-def _header(rows: int, dimensions: int) -> bytes:
+DTYPES = tuple(str(np.dtype(each.dtype)) for each in PRECISIONS.values())
+
+
+def _header(rows: int, columns: int, precision: Precision) -> bytes:
     stream = io.BytesIO()
-    shape = {"descr": "<f4", "fortran_order": False, "shape": (rows, dimensions)}
+    descr = np.lib.format.dtype_to_descr(np.dtype(precision.dtype))
+    shape = {"descr": descr, "fortran_order": False, "shape": (rows, columns)}
     np.lib.format.write_array_header_1_0(stream, shape)
     return stream.getvalue()
 
@@ -37,13 +43,15 @@ def write_vectors(
     batch_rows: int,
     encode: Encode,
     on_progress: Progress | None = None,
+    precision: Precision = PRECISIONS["float32"],
 ) -> None:
     """Encode texts into a file; ``texts_from(row)`` yields batches of ``batch_rows`` texts.
 
     Whole batches that an earlier run wrote are kept.
     """
     rows, dimensions = shape
-    header, stride = _header(rows, dimensions), 4 * dimensions
+    columns = dimensions + precision.extra
+    header, stride = _header(rows, columns, precision), precision.bytes * columns
     with open(path, "a+b") as file:
         file.seek(0)
         begun = file.read(len(header)) == header
@@ -56,7 +64,7 @@ def write_vectors(
             return
         for texts in texts_from(done):
             vectors = encode(texts, part_of(on_progress, done, rows))
-            file.write(np.ascontiguousarray(vectors, "<f4").data)
+            file.write(precision.pack(vectors).data)
             file.flush()
             done += len(texts)
             if on_progress:
@@ -71,25 +79,39 @@ class VectorFile:
 
     def __init__(self, path: Path, size: int | None = None) -> None:
         self.path = path
-        self.mapped: Vectors = np.asarray(
-            read_array(path, dtype="float32", shape=(size, None), mmap=True)
-        )
-        """For looking up single rows: each takes a page of memory."""
-        self.size, self.dimensions = self.mapped.shape
-        self._offset = path.stat().st_size - 4 * self.size * self.dimensions
+        self._mapped = read_array(path, dtype=DTYPES, shape=(size, None), mmap=True)
+        self.precision = precision_of(self._mapped.dtype)
+        self.size, columns = self._mapped.shape
+        self.dimensions = columns - self.precision.extra
+        self._stride = self.precision.bytes * columns
+        self._offset = path.stat().st_size - self._stride * self.size
+        if self.dimensions < 1:
+            raise DataError("has rows without a vector", path=str(path))
+
+    def rows(self, numbers: Sequence[int] | NDArray[np.integer]) -> Vectors:
+        """Return some rows; each takes a page of memory."""
+        return self._finite(self.precision.unpack(np.asarray(self._mapped[numbers])))
 
     def read(self, first: int, out: Vectors) -> None:
         """Fill ``out`` with the rows from ``first`` on."""
+        plain = self.precision.name == "float32"
+        stored = out if plain else np.empty((len(out), self._mapped.shape[1]), self._mapped.dtype)
         with open(self.path, "rb", buffering=0) as file:
-            file.seek(self._offset + 4 * self.dimensions * first)
-            view = out.reshape(-1).view(np.uint8).data
+            file.seek(self._offset + self._stride * first)
+            view = stored.reshape(-1).view(np.uint8).data
             while view:
                 count = file.readinto(view)
                 if not count:
                     raise DataError("ends too early", path=str(self.path))
                 view = view[count:]
-        if not np.isfinite(out.sum()):  # a sum is finite only if all vectors are
+        if not plain:
+            out[:] = self.precision.unpack(stored)
+        self._finite(out)
+
+    def _finite(self, vectors: Vectors) -> Vectors:
+        if not np.isfinite(vectors.sum()):  # a sum is finite only if all vectors are
             raise DataError("holds a value that is not a finite number", path=str(self.path))
+        return vectors
 
 
 def blocks(

@@ -32,5 +32,5 @@ def test_other_scales_are_refused() -> None:
     with pytest.raises(DataError, match="those of 'ann' from 4 to 100: ratings on different"):
         check_one_scale(rated(ann=ann, bob=bob), None)
     check_one_scale(rated(ann=ann, bob=bob), (0, 100))
-    with pytest.raises(DataError, match="a rating is 100, which is not on the scale from 1 to 5"):
+    with pytest.raises(DataError, match="a rating is 30, which is not on the scale from 1 to 5"):
         check_one_scale(rated(ann=ann, bob=bob), (1, 5))

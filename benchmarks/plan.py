@@ -28,7 +28,7 @@ import numpy as np
 from rejoinder.estimation.estimates import rated_replies
 from rejoinder.estimation.looks import StopRule, looks_at
 from rejoinder.estimation.planning import Question, choose, unit_sizes, units_of
-from rejoinder.estimation.prediction_powered import Replies, estimate_means
+from rejoinder.estimation.prediction_powered import Means, Replies, estimate_means
 from rejoinder.items import Item
 from rejoinder.testsets import load
 from table import show
@@ -102,12 +102,24 @@ def false_alarms(kind: str, worth: float | None, studies: int) -> tuple[float, f
                 system.ravel(), context.ravel(), rating.ravel(), np.ones(truth.size), len(names)
             )
             means = estimate_means(replies, None if scores is None else scores.ravel())
-            for place, number in enumerate(numbers.tolist()):
-                pair = names[2 * place : 2 * place + 2]
+            for place in np.flatnonzero(_far(means)).tolist():
+                number, pair = first + place, names[2 * place : 2 * place + 2]
+                if decided[number] and excluded[number]:
+                    continue
                 for look in looks_at(means, names, pair, rule):
                     decided[number] |= look.decided
                     excluded[number] |= look.ci is not None and not look.ci[0] <= 0 <= look.ci[1]
     return float(decided.mean()), float(excluded.mean())
+
+
+def _far(means: Means) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return for each two systems whether their difference is more than one standard error: no
+    interval excludes 0 otherwise, and a look can be saved."""
+    table, diagonal = means.covariance, np.diag(means.covariance)
+    even = np.arange(0, len(diagonal), 2)
+    variance = diagonal[even] + diagonal[even + 1] - 2 * table[even, even + 1]
+    difference = means.mean[even] - means.mean[even + 1]
+    return np.asarray(difference**2 > variance)
 
 
 def errors(

@@ -327,3 +327,22 @@ def test_skewed_ratings_are_covered() -> None:
         plain += abs(drawn.mean() - truth.mean()) <= reach
     assert plain / draws < 0.91
     assert 0.93 < inside / draws < 0.97
+
+
+def test_equal_means_of_two_contexts_are_chance() -> None:
+    """Contexts with ratings (1, 3) and (3, 1) have the same mean, 2, and their variance is
+    estimated as 0; it is at least .02 of that of four independent ratings, 4/3 / 4 = 1/3."""
+    few = replies(np.array([1.0, 3, 3, 1]), context=np.array([0, 0, 1, 1]))
+    means = estimate_means(few, None)
+    assert means.covariance[0, 0] == pytest.approx(0.02 / 3)
+    low, high = means.interval(0)  # Student's quantile with 1 degree of freedom is 12.706
+    assert (high - low) / 2 == pytest.approx(12.706 * np.sqrt(0.02 / 3), rel=1e-3)
+    # of just these replies, all of which are rated, the mean is known
+    assert estimate_means(few, None, target="replies").covariance[0, 0] == 0
+
+
+def test_contexts_that_have_nearly_all_ratings() -> None:
+    """Nine ratings of one context and one of another: (81 + 1)² / (81² + 1) - 1 = .0245 degrees of
+    freedom, at least .5; two contexts alike have 1."""
+    few = replies(np.arange(10.0), context=np.array([0] * 9 + [1]))
+    assert estimate_means(few, None).freedom[0] == pytest.approx(0.5)

@@ -63,6 +63,12 @@ predictions'. A system whose ratings vary as those of the others has its own slo
 all as if by 1 / SPREAD² = 25 ratings."""
 CHANCE = 12.0
 """Twice the variance of the skewness of ratings without any, times their number."""
+FEWEST = 0.5
+"""Degrees of freedom at least: two contexts of which one has nearly all ratings tell less than two
+alike, whose is 1."""
+FLOOR = 0.02
+"""Share of the variance of independent replies that the variance of a mean is at least: two
+dialogues may have the same mean by chance."""
 FINE = 3.0
 """Steps between ratings from which they count as continuous."""
 MIN_OTHERS = 2
@@ -144,7 +150,7 @@ class Means:
         if not total > 0:
             return float(min(self.freedom[a], self.freedom[b]))
         both = (self.shares[a] > 0) == (self.shares[b] > 0)
-        return max(float(shares.sum() ** 2 / total) - (1 if both.all() else 2), 1.0)
+        return max(float(shares.sum() ** 2 / total) - (1 if both.all() else 2), FEWEST)
 
 
 def estimate_means(
@@ -351,6 +357,12 @@ def _means(
             freedom,
             np.maximum((alone != 0).sum(axis=0) - 1, 1),
         )
+    single = _sums(system, influence * influence, systems) * count / np.maximum(count - 1, 1)
+    if target == "replies":
+        everything = np.bincount(replies.system, minlength=systems)
+        single *= 1 - count / np.maximum(everything, 1)
+    diagonal = np.diag_indices(systems)
+    covariance[diagonal] = np.maximum(covariance[diagonal], FLOOR * single)
     unknown = (several < 2) | _constant(system, columns.rating, systems)
     covariance[unknown] = np.nan
     covariance[:, unknown] = np.nan
@@ -442,7 +454,7 @@ def _freedom(share: Floats, system: Ints, systems: int) -> Floats:
     second = np.bincount(system, share**2, systems)
     fourth = np.bincount(system, share**4, systems)
     contexts = second**2 / np.maximum(fourth, 1e-300)
-    return np.asarray(np.maximum(contexts - 1, 1.0))
+    return np.asarray(np.maximum(contexts - 1, FEWEST))
 
 
 def _combined(first: Floats, second: Floats, freedom: Floats, other: Floats) -> Floats:

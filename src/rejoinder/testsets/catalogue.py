@@ -157,7 +157,7 @@ def _attacks(language: str, named: str) -> Dataset:
     return Dataset(
         name=f"judge-attacks-{language}",
         description=f"replies that talk to a judge, in {named}: 7 kinds of attack on 8 contexts,"
-        " beside the reply without one; not rated, for meta --attack",
+        " beside the reply without one; not rated",
         language=language,
         source="part of this package",
         licence="Apache-2.0",

@@ -140,9 +140,9 @@ def _columns(rows: CsvRows, path: str) -> dict[str, str]:
         by_name.setdefault(plain_name(name), name)
     columns = {}
     for field, synonyms in SYNONYMS.items():
-        name = next((by_name[each] for each in (field, *synonyms) if each in by_name), None)
-        if name is not None:
-            columns[field] = name
+        column = next((by_name[each] for each in (field, *synonyms) if each in by_name), None)
+        if column is not None:
+            columns[field] = column
     if lacking := [field for field in NEEDED if field not in columns]:
         names = ", ".join(SYNONYMS[lacking[0]][:3])
         raise DataError(

@@ -13,7 +13,7 @@ from rejoinder.errors import DataError
 from rejoinder.items import Item
 from rejoinder.meta_evaluation.ranking import compare_people
 from rejoinder.pairwise import system_ranking
-from rejoinder.pairwise.bradley_terry import solve
+from rejoinder.pairwise.bradley_terry import PRIOR, solve
 from rejoinder.pairwise.system_ranking import SystemRanking, rank_systems
 
 
@@ -104,7 +104,7 @@ def test_it_is_the_maximum_a_posteriori() -> None:
         for a, b, winner, who in duels:  # type: ignore[misc]
             sign = 1 if winner == "a" else -1
             total -= math.log1p(math.exp(-sign * r[who or ""] * (s[a[-1]] - s[b[-1]])))
-        total -= sum(value**2 for value in s.values()) / (2 * system_ranking.PRIOR**2)
+        total -= sum(value**2 for value in s.values()) / (2 * PRIOR**2)
         return total - sum((value - 1) ** 2 for value in r.values()) / 2
 
     # the factor of the maximum

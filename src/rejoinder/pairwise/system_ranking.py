@@ -165,7 +165,7 @@ def rank_systems(
     shape = (contexts, len(distinct))
     wins = csr_array((votes * won, (context, row)), shape=shape)
     games = csr_array((votes, (context, row)), shape=shape)
-    total = np.bincount(judge, votes, len(names))
+    total = np.bincount(judge, votes, len(names)).astype(np.float64)
     rows = _rows(distinct, len(systems), len(names), np.where(is_model, 0.0, total), total)
     everything = np.ones((1, contexts))
     strength, reliability = fit(everything @ wins, everything @ games, rows, TOLERANCE)
@@ -183,7 +183,9 @@ def rank_systems(
         shared[a, b] = shared[b, a] = len(np.unique(context[(low == a) & (high == b)]))
     order = np.argsort(-strength[0], kind="stable").tolist()
     pairs, group = _pairs(strength[0], drawn, order, systems, shared, contexts)
-    played = np.bincount(low, votes, len(systems)) + np.bincount(high, votes, len(systems))
+    played = np.zeros(len(systems))
+    np.add.at(played, low, votes)
+    np.add.at(played, high, votes)
     notes = _notes(names, is_model, total, contexts, int((~used).sum()))
     return SystemRanking(
         _ranked(strength[0], drawn, people, order, systems, played, group),

@@ -253,10 +253,18 @@ def test_a_calibrated_metric_must_say_to_what_it_was_fitted(
     write_jsonl_file("cal.jsonl", scores)
     text = BOARD.replace('"one-scores.jsonl"', '"one-scores.jsonl", "cal.jsonl"')
     Path("board.toml").write_text(text)
-    assert run(["leaderboard", "board.toml"]) == 2
-    assert f"'{name}' was fitted to ratings: add [[metrics]]" in capfd.readouterr().err
+    assert run(["leaderboard", "board.toml"]) == 3
+    assert f"board.toml: '{name}' was fitted to ratings: add [[metrics]]" in capfd.readouterr().err
     Path("board.toml").write_text(f'{text}\n[[metrics]]\nname = "{name}"\nfitted_to = []\n')
     assert on_set(board(capfd), 0, name)["standing"] == "ranked"
+
+
+@pytest.mark.parametrize("name", ["board.toml", "one.jsonl", "two-scores.jsonl", "costs.json"])
+def test_no_input_is_overwritten(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    before = Path(name).read_bytes()
+    assert run(["leaderboard", "board.toml", "-o", name]) == 2
+    assert f"{name}: the output would overwrite the input" in capfd.readouterr().err
+    assert Path(name).read_bytes() == before
 
 
 def test_a_set_without_ratings_is_refused(capfd: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rejoinder.cli.main import run
 from rejoinder.errors import DataError, RejoinderError, UsageError
 from rejoinder.files import paths
 
@@ -134,6 +135,34 @@ print("refused")
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.getuid() != 0, reason="only root changes users")
+def test_two_outputs_of_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    paths.check_different("a.jsonl", "b.jsonl", None, "-", "-")
+    with pytest.raises(UsageError, match=r"\./a\.jsonl: two outputs would be written here"):
+        paths.check_different("a.jsonl", None, "./a.jsonl")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["score", "items.jsonl", "-m", "bleu", "-o", "same", "--costs", "same"],
+        ["plan", "items.jsonl", "--budget", "1", "-o", "same", "--all", "same"],
+    ],
+    ids=["score", "plan"],
+)
+def test_verbs_with_two_outputs(
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("items.jsonl").write_text('{"id": "1", "response": "a", "references": ["a"]}\n')
+    assert run(arguments) == 2
+    assert "two outputs would be written here" in capfd.readouterr().err
+    assert not Path("same").exists()
+
+
 def test_no_permission_on_a_folder_on_the_way(tmp_path: Path) -> None:
     for folder in (tmp_path, *tmp_path.parents[:-2]):
         if folder.owner() == "root" and "pytest" in str(folder):

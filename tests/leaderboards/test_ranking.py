@@ -75,6 +75,12 @@ def test_one_context_gives_no_interval_and_no_significant_difference() -> None:
     assert [(place.ci, place.ranks) for place in places] == [(None, (1, 2)), (None, (1, 2))]
 
 
+def test_without_resamples_nothing_is_significant() -> None:
+    made = columns({"one": 0.1, "two": 9.0})
+    places = rank_on_set(made, ["one", "two"], 0, 1).places
+    assert [(place.ci, place.ranks) for place in places] == [(None, (1, 2)), (None, (1, 2))]
+
+
 def test_the_mean_over_sets() -> None:
     """Where two sets each leave a doubt, both together need not: the deviation of a mean of two
     independent values is smaller by the square root of 2."""

@@ -17,7 +17,7 @@ from rejoinder.annotate.tasks.kind import StoredAnswer
 from rejoinder.errors import DataError, UsageError, missing_extra
 from rejoinder.files.jsonl import write_jsonl_file
 from rejoinder.files.output import open_output
-from rejoinder.files.paths import check_output
+from rejoinder.files.paths import check_different, check_output
 from rejoinder.spec import did_you_mean
 from rejoinder.wording import option
 
@@ -42,6 +42,7 @@ def export_study(
     study_file = store.study.folder / store.settings.items
     for path in (output, raw):
         check_output(path, [study_file])
+    check_different(output, raw)
     if raw is not None and str(raw) == str(output):
         raise UsageError(f"{option('raw')} and {option('output')} must be different files")
     given = store.stored_answers(named=not pseudonyms)

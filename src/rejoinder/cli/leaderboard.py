@@ -44,7 +44,6 @@ def leaderboard(
     metric that was fitted to ratings of a set is ranked apart there, and one that lacks scores is
     not ranked.
     """
-    from rejoinder.files.paths import check_output
     from rejoinder.reporting.leaderboard.tables import (
         board_notes,
         cost_table,
@@ -53,7 +52,6 @@ def leaderboard(
     )
     from rejoinder.verbs.leaderboard import leaderboard as run
 
-    check_output(output, [file, folder, *(evaluator or ())])
     result = run(
         file,
         folder=folder,

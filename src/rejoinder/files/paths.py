@@ -116,6 +116,17 @@ def check_output(path: AnyPath | None, inputs: Iterable[AnyPath | None]) -> None
             raise UsageError(f"{path}: the output would overwrite the input; choose another name")
 
 
+def check_different(*outputs: AnyPath | None) -> None:
+    """Refuse, before any work, two outputs of one name: the second would replace the first."""
+    seen: set[Path] = set()
+    for path in outputs:
+        if path is None or str(path) == "-":
+            continue
+        if (place := resolve(path)) in seen:
+            raise UsageError(f"{path}: two outputs would be written here; choose another name")
+        seen.add(place)
+
+
 def check_place(path: AnyPath) -> None:
     """Refuse, before any work, an output that has to be a file and can't be one."""
     if str(path) == "-":

@@ -141,6 +141,8 @@ def significantly_better(values: Floats, drawn: Floats) -> np.ndarray:
     from scipy.special import ndtr
 
     count = len(values)
+    if drawn.shape[1] < 2:  # no resamples, no tests
+        return np.zeros((count, count), bool)
     first, second = np.triu_indices(count, k=1)
     gaps = drawn[first] - drawn[second]
     # at least half of the resamples must have a correlation, as for intervals

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rejoinder.errors import DataError, UsageError
+from rejoinder.errors import DataError
 from rejoinder.files.output import open_output
-from rejoinder.files.paths import expand_user
+from rejoinder.files.paths import check_output, expand_user
 from rejoinder.leaderboards.board import (
     APART,
     Board,
@@ -111,7 +111,10 @@ def leaderboard(
     path = os.fspath(file)
     board_file = read_board(path)
     root = Path(path).parent if folder is None else expand_user(folder)
-    opened = _open_evaluators(as_paths(evaluators))
+    folders = as_paths(evaluators)
+    named = [name for each in board_file.sets for name in (each.items, *each.scores, *each.costs)]
+    check_output(output, [path, *(root / name for name in named), *folders])
+    opened = _open_evaluators(folders)
     collected = [_collect(each, root, board_file, opened, monitor) for each in board_file.sets]
     metrics = list(dict.fromkeys(name for each in collected for name in each.rated.scores))
     _check_calibrated(board_file, metrics, path)
@@ -216,17 +219,13 @@ def _open_evaluators(folders: Sequence[str]) -> list[Evaluator]:
 
 def _check_calibrated(board: BoardFile, metrics: Iterable[str], path: str) -> None:
     """Refuse calibrated metrics of which nobody says to whose ratings they were fitted."""
-    unknown = [
-        name for name in metrics if CALIBRATED in name and board.note(name).fitted_to is None
-    ]
-    if unknown:
-        raise UsageError(
-            *(
-                f"{path}: '{name}' was fitted to ratings: add [[metrics]] with its name and"
-                " fitted_to, the sets whose ratings it was fitted to ([] if none of these)"
-                for name in unknown
+    for name in metrics:
+        if CALIBRATED in name and board.note(name).fitted_to is None:
+            raise DataError(
+                f"'{name}' was fitted to ratings: add [[metrics]] with its name and fitted_to, the"
+                " sets whose ratings it was fitted to ([] if none of these)",
+                path=path,
             )
-        )
 
 
 def _set_board(

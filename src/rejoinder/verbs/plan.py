@@ -29,7 +29,7 @@ from rejoinder.estimation.prediction_powered import TARGETS, Floats, Target
 from rejoinder.estimation.sample_size import Needed, SizePoint, Spread, Study
 from rejoinder.estimation.studied import SQRT2, study_of
 from rejoinder.files.jsonl import write_jsonl_file
-from rejoinder.files.paths import check_output
+from rejoinder.files.paths import check_different, check_output
 from rejoinder.items import Item
 from rejoinder.meta_evaluation.join import join
 from rejoinder.verbs.arguments import SEED, as_names, check_number, check_resampling
@@ -205,6 +205,7 @@ def plan(
         check_order(items, scores)
     for path in (output, all_items):
         check_output(path, [path_of(items), path_of(scores)])
+    check_different(output, all_items)
     with open_items(items, columns=columns, monitor=monitor) as source:
         given = _read(list(source.read()), scores, as_names(metrics), source.name)
         check_one_scale(given.items, None, can_be_stated=False)

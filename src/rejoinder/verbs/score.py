@@ -16,7 +16,7 @@ import numpy as np
 from rejoinder.errors import DataError, GateFailed, UsageError
 from rejoinder.files.jsonl import write_jsonl
 from rejoinder.files.output import open_output
-from rejoinder.files.paths import check_output
+from rejoinder.files.paths import check_different, check_output
 from rejoinder.items import UNNAMED, Item, Reference, Score, item_from
 from rejoinder.metrics.batch import Floats
 from rejoinder.metrics.costs import MetricCost, write_costs
@@ -329,7 +329,8 @@ def score(
     folder = evaluator_folder(evaluator)
     to_score = chosen_items(items, replies, references, contexts)
     check_output(output, [path_of(to_score), folder])
-    check_output(costs, [path_of(to_score), folder, output])
+    check_output(costs, [path_of(to_score), folder])
+    check_different(output, costs)
     if output is not None and (ending := _TABLE.search(os.fspath(output))):
         raise UsageError(
             f"{os.fspath(output)}: scores are JSON lines: replace {ending[0]} by .jsonl"

@@ -43,8 +43,6 @@ def export_study(
     for path in (output, raw):
         check_output(path, [study_file])
     check_different(output, raw)
-    if raw is not None and str(raw) == str(output):
-        raise UsageError(f"{option('raw')} and {option('output')} must be different files")
     given = store.stored_answers(named=not pseudonyms)
     if not given:
         raise DataError("the study has no answers yet", path=str(store.study.folder))

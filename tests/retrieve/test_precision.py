@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rejoinder.errors import DataError
+from rejoinder.retrieve.dense import VectorRetriever
 from rejoinder.retrieve.index_folder import build_index, open_pool
 from rejoinder.retrieve.precision import PRECISIONS
 from rejoinder.retrieve.retriever import Queries, make_retriever
@@ -121,6 +122,7 @@ def test_hits_are_nearly_those_of_float32(
     if index == "exact":  # the similarities are those of the stored vectors
         stored = VectorFile(next((tmp_path / name).glob("index-*/utterance.npy")))
         retriever = make_retriever(f'vectors(vectors="{words}",precision={name})')
+        assert isinstance(retriever, VectorRetriever)
         asked = retriever.encode_key("utterance", texts(60, 9)).astype(np.float64)
         rows = found[name].rows[5]
         products = stored.rows(rows).astype(np.float64) @ asked[5]

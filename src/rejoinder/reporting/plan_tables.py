@@ -10,7 +10,7 @@ from rejoinder.estimation.looks import Look
 from rejoinder.estimation.planning import Question
 from rejoinder.estimation.sample_size import Needed, SizePoint, Spread
 from rejoinder.reporting.plots.line_chart import Line, LineChart
-from rejoinder.reporting.tables import interval, number, p_value, plain_table
+from rejoinder.reporting.tables import interval_of, number, p_value, plain_table
 
 MAX_LOOKS = 30
 """Means, or pairs, that are printed."""
@@ -50,8 +50,8 @@ def looks_table(looks: Sequence[Look]) -> Table:
         table.add_row(
             name + (" *" if look.decided else ""),
             number(look.estimate, 3),
-            interval(*(look.ci or (None, None)), 3),
-            interval(*(look.anytime_ci or (None, None)), 3),
+            interval_of(look.ci, 3),
+            interval_of(look.anytime_ci, 3),
             "" if look.b is None else p_value(look.anytime_p),
         )
     return table

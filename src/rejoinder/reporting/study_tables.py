@@ -66,7 +66,7 @@ def plan_lines(plan: Mapping[str, Any]) -> list[str]:
     for look in plan["looks"]:
         name = look["a"] if look["b"] is None else f"{look['a']} - {look['b']}"
         ends = look["anytime_ci"]
-        shown = interval(*ends, 2) if ends else "too few contexts yet"
+        shown = interval(ends[0], ends[1], 2) if ends else "too few contexts yet"
         mark = ", decided" if look["decided"] else ""
         lines.append(f"{name}: {number(look['estimate'], 2)}, at all times {shown}{mark}")
     return lines

@@ -120,6 +120,12 @@ def number(value: float | None, digits: int = 4) -> str:
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
 
+def interval_of(ends: tuple[float, float] | None, digits: int) -> str:
+    """Return the text of an interval; that of an unknown one for None."""
+    low, high = ends or (None, None)
+    return interval(low, high, digits)
+
+
 def interval(low: float | None, high: float | None, digits: int = 4) -> str:
     return "" if low is None or high is None else f"[{number(low, digits)}, {number(high, digits)}]"
 

@@ -121,7 +121,8 @@ def leaderboard(
     for note in board_file.metrics:
         if note.name not in metrics:
             monitor.warn(f"{path}: no file of scores has the metric '{note.name}'")
-    sets, rankings = [], []
+    sets: list[SetBoard] = []
+    rankings: list[SetRanking] = []
     for each in collected:
         made, ranking = _set_board(each, board_file, resamples, seed + len(sets))
         sets.append(made)
@@ -263,7 +264,7 @@ def _set_board(
                 figures[name].pearson,
                 figures[name].kendall,
                 standing,
-                place and place.ranks,
+                place.ranks if place else None,
                 collected.seen_contexts(name),
             )
         )
@@ -321,8 +322,8 @@ def _facts(
         list(note.fitted_to or ()),
         list(note.chosen_on),
         note.seconds if cost is None else cost.seconds,
-        cost and cost.requests,
-        cost and cost.tokens,
+        cost.requests if cost else None,
+        cost.tokens if cost else None,
         [each for each in signatures if each],
     )
 

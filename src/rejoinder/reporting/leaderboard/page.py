@@ -10,7 +10,7 @@ from rejoinder.reporting.leaderboard.tables import cost_cells, ranks, remark
 from rejoinder.reporting.offline_page import fill_page, read_template
 from rejoinder.reporting.plots.scales import Scale
 from rejoinder.reporting.plots.strips import strip, strip_axis
-from rejoinder.reporting.tables import interval, number
+from rejoinder.reporting.tables import interval, interval_of, number
 from rejoinder.version import __version__
 
 PACKAGE = "rejoinder.reporting.leaderboard"
@@ -36,14 +36,14 @@ def _matrix(board: Board) -> list[dict[str, Any]]:
     """Return a row per metric: its mean over sets, and its correlation on each set."""
     overall = {place.metric: place for place in board.overall}
     on_set = [{row.metric: row for row in each.metrics} for each in board.sets]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for facts in board.metrics:
         place = overall.get(facts.metric)
         cells = [_matrix_cell(rows_of.get(facts.metric)) for rows_of in on_set]
         rows.append(
             {
                 "metric": facts.metric,
-                "ranks": ranks(place and place.ranks),
+                "ranks": ranks(place.ranks if place else None),
                 "first": place.ranks[0] if place else None,
                 "mean": number(place.value, 3) if place else "–",
                 "value": place.value if place else None,
@@ -75,7 +75,7 @@ def _overall(board: Board) -> dict[str, Any] | None:
                 "first": place.ranks[0],
                 "value": place.value,
                 "text": number(place.value, 3),
-                "interval": interval(*(place.ci or (None, None)), 3),
+                "interval": interval_of(place.ci, 3),
                 "strip": strip(scale, place.value, *(place.ci or (None, None))),
             }
             for place in places

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from rejoinder.leaderboards.board import Board, MetricOnSet, SetBoard
-from rejoinder.reporting.tables import interval, number, plain_table
+from rejoinder.reporting.tables import interval, interval_of, number, plain_table
 
 STANDINGS = {
     "ranked": "",
@@ -50,7 +50,7 @@ def overall_table(board: Board) -> Table | None:
         title=f"{board.title}: mean Spearman correlation with people on {names}",
     )
     for place in board.overall:
-        ends = interval(*(place.ci or (None, None)), 3)
+        ends = interval_of(place.ci, 3)
         table.add_row(place.metric, ranks(place.ranks), number(place.value, 3), ends)
     return table
 

@@ -10,7 +10,18 @@ from typing import Any
 import pytest
 
 import rejoinder
-from planted_server import Server, completion, cut, planted_server, raw, slow, status, text
+from planted_server import (
+    Action,
+    Handler,
+    Server,
+    completion,
+    cut,
+    planted_server,
+    raw,
+    slow,
+    status,
+    text,
+)
 from rejoinder.errors import ResourceError, UsageError
 from rejoinder.items import Item, Reference
 from rejoinder.verbs.monitor import Monitor
@@ -147,6 +158,51 @@ def test_a_server_without_probabilities_and_schemas_is_asked_without() -> None:
         assert set(forms[4:]) == {(False, False)} and len(forms) == 3 + 4
         rejoinder.score(items, asking(server, ""))
         assert len(server.bodies) == 7
+
+
+def too_long_for_the_server(handler: Handler) -> None:
+    status(400, "the question is too long")(handler)
+
+
+def without_probabilities(said: str) -> Action:
+    """What a server does that gives no probabilities."""
+
+    def act(handler: Handler) -> None:
+        (status(400, "no logprobs") if "logprobs" in handler.body else text(said))(handler)
+
+    return act
+
+
+@pytest.mark.parametrize("first", [too_long_for_the_server, status(503, "busy"), status(413)])
+def test_a_first_question_that_fails_does_not_decide_how_others_are_asked(first: Action) -> None:
+    items = [item(n) for n in range(5)]
+    failures = {turn(each): [without_probabilities("4")] * 9 for each in items[1:]}
+    failures[turn(items[0])] = [first] * 9
+    with planned(failures) as server:
+        spec = asking(server, "structured=false,retries=0")
+        scores = rejoinder.score(items, spec)[spec]
+        assert scores.values[1:].tolist() == [4.0] * 4
+        assert list(scores.unscored) == ["i0"]
+        # the first in both forms or in one, the third in both, then four, as the third is known
+        tries = 2 if first is too_long_for_the_server else 1
+        assert len(server.bodies) == tries + 2 + 4
+        rejoinder.score(items, asking(server, "structured=false,retries=0"))
+        assert len(server.bodies) == tries + 2 + 4 + 1, "the form is known from other answers"
+
+
+def test_parameters_that_a_server_has_not_implemented_are_left_out_at_once() -> None:
+    with planned({turn(item(1)): [status(501, "no logprobs")]}) as server:
+        spec = asking(server, "structured=false")
+        assert rejoinder.score([item(1)], spec)[spec].values.tolist() == [4.0]
+        assert ["logprobs" in body for body in server.bodies] == [True, False]
+
+
+def test_a_server_that_answers_nothing_is_an_error() -> None:
+    items = [item(n) for n in range(5)]
+    with planned({turn(each): [status(503, "busy")] * 9 for each in items}) as server:
+        with pytest.raises(ResourceError, match=r"none of 1 requests was answered: .* 503"):
+            rejoinder.score(items, asking(server, "retries=0"))
+        assert len(server.bodies) == 3
 
 
 def test_references_are_shown_where_they_are_wanted() -> None:

@@ -11,3 +11,7 @@ class EndpointError(ResourceError):
     What fails for a single request is a :class:`~rejoinder.llm.chat.Failure` instead, and the
     other requests go on.
     """
+
+
+class Unanswered(EndpointError):
+    """An endpoint that is there answers none of the requests."""

@@ -1,8 +1,10 @@
 """Ask questions: in the form that the server takes, and once more what cannot be read.
 
 Not every server gives probabilities, or answers in a form that a schema describes. The first
-question finds out: a server that refuses it (400, 422, 501) is asked with less. Which form it took
-is known from the cache the next time, so that a second run asks nothing.
+question finds out: a server that refuses it (400, 422, 501) is asked with less. As a question may
+also be refused because it is too long, a form counts as taken only when there is an answer; until
+then a few others are tried. Which form it took is known from the cache the next time, so that a
+second run asks nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +18,14 @@ from typing import Any, Generic, TypeVar
 
 from rejoinder.llm.asking import Asking, Telling
 from rejoinder.llm.chat import Answer, Chat, Failure, Message, Result
+from rejoinder.llm.errors import Unanswered
 from rejoinder.llm.readable import Unreadable
 from rejoinder.progress import part_of
 
 T = TypeVar("T")
+
+PROBES = 3
+"""Questions that are tried to find out which form a server takes."""
 
 _REFUSED = re.compile(r"the server said (?:400|422|501)\b")
 
@@ -134,11 +140,12 @@ class Questioner:
         once more, with ``again`` as a further turn."""
         if not queries:
             return []
-        self._choose_form(queries[0], [], probe=False)
+        probes = _probes(queries)
+        self._choose_known_form(probes)
         chats = [self._chat(query) for query in queries]
         if (cost := self._asking.describe_cost(chats, self._who)) is not None:
             telling.message(cost)
-        if self._choose_form(queries[0], chats, probe=True):
+        if self._choose_form(probes):
             chats = [self._chat(query) for query in queries]
         results = self._asking.asker.ask(chats, on_note=telling.note, on_progress=telling.progress)
         outcomes = [self._outcome(result, read, Cost()) for result in results]
@@ -180,22 +187,49 @@ class Questioner:
         form = self._forms[self._form or 0]
         return self._asking.chat(query.messages, self._length, query.draw, **form)
 
-    def _choose_form(self, query: Query, chats: Sequence[Chat], *, probe: bool) -> bool:
-        """Find out which form the server takes; return whether it is another than was assumed."""
+    def _choose_known_form(self, probes: Sequence[Query]) -> None:
+        """Take the form of answers that are in the cache."""
         if self._form is not None or len(self._forms) == 1:
-            return False
+            return
         for number in range(len(self._forms)):
             self._form = number
-            if self._asking.is_known(self._chat(query)):
-                return number > 0
-        if probe:
+            if any(self._asking.is_known(self._chat(query)) for query in probes):
+                return
+        self._form = None
+
+    def _choose_form(self, probes: Sequence[Query]) -> bool:
+        """Find out which form the server takes; return whether it is another than the first.
+
+        Another failure than a refusal says nothing about the form, nor does a question that is
+        refused in every form: then the next one is tried.
+        """
+        if self._form is not None or len(self._forms) == 1:
+            return False
+        for place, query in enumerate(probes, 1):
             for number in range(len(self._forms)):
                 self._form = number
-                (result,) = self._asking.asker.ask([self._chat(query)])
-                if not (isinstance(result, Failure) and _REFUSED.match(result.reason)):
+                try:
+                    (result,) = self._asking.asker.ask([self._chat(query)])
+                except Unanswered:
+                    if place == len(probes):
+                        raise
+                    break
+                if isinstance(result, Answer):
                     return number > 0
+                if not _REFUSED.match(result.reason):
+                    break
         self._form = None
         return False
+
+
+def _probes(queries: Sequence[Query]) -> list[Query]:
+    """Return a few different questions, from the first to the last."""
+    by_messages: dict[tuple[Message, ...], Query] = {}
+    for query in queries:
+        by_messages.setdefault(query.messages, query)
+    different = list(by_messages.values())
+    places = {n * (len(different) - 1) // (PROBES - 1) for n in range(PROBES)}
+    return [different[place] for place in sorted(places)]
 
 
 def schema_form(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:

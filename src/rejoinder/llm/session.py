@@ -1,7 +1,7 @@
 """Ask many chats of one server at the same time, each until it is answered or given up.
 
-A failure that may pass is tried again: a broken connection, 408, 409, 425, 429 and 5xx. A failure
-of a single chat is its result. Only what no chat can get over ends the session with an
+A failure that may pass is tried again: a broken connection, 408, 409, 425, 429 and 5xx but 501. A
+failure of a single chat is its result. Only what no chat can get over ends the session with an
 :class:`~rejoinder.llm.errors.EndpointError`: no connection at the first request, a rejected key,
 an address or model that the server does not know, or a server that answers none of the requests.
 The first chat is asked alone, so that one of many requests tells what is wrong.
@@ -21,7 +21,7 @@ from rejoinder.llm.backoff import MAX_RETRY_AFTER, wait_before
 from rejoinder.llm.budget import Spending
 from rejoinder.llm.chat import Answer, Chat, Failure, Result, decode
 from rejoinder.llm.endpoint import Endpoint
-from rejoinder.llm.errors import EndpointError
+from rejoinder.llm.errors import EndpointError, Unanswered
 from rejoinder.llm.limits import Limits
 from rejoinder.llm.pace import Pace
 from rejoinder.llm.secrets import redact
@@ -29,6 +29,8 @@ from rejoinder.llm.transport import NoAnswer, NotConnected, Received, TooSlow, T
 
 RETRIED = frozenset({408, 409, 425, 429})
 """Besides 5xx."""
+NOT_IMPLEMENTED = 501
+"""What a server says of parameters that it never takes."""
 FIRST_TRIES = 3
 """Tries of the first request if there is no connection."""
 SLOW_TRIES = 3
@@ -187,15 +189,17 @@ class Session:
         said = redact(_message(received.body), self._key)
         return f"{text}: {said}" if said else text
 
-    def _no_answer(self, reason: str) -> EndpointError:
-        return self._error(f"none of {self._failures} requests was answered: {reason}")
+    def _no_answer(self, reason: str) -> Unanswered:
+        return Unanswered(
+            f"{self._endpoint.url}: none of {self._failures} requests was answered: {reason}"
+        )
 
     def _error(self, message: str) -> EndpointError:
         return EndpointError(f"{self._endpoint.url}: {message}")
 
 
 def _may_pass(status: int) -> bool:
-    return status in RETRIED or status >= 500
+    return status in RETRIED or (status >= 500 and status != NOT_IMPLEMENTED)
 
 
 def _message(body: bytes) -> str:

@@ -225,6 +225,48 @@ def test_a_system_with_equal_ratings_has_no_interval(capsys: pytest.CaptureFixtu
     assert "x: all 100 ratings are 5" in "\n".join(found["notes"])
 
 
+def test_the_metric_alone_says_nothing_that_no_rated_score_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Scores of replies without ratings only: nothing brings them to the scale of the ratings."""
+    for method in ("linear", "isotonic"):
+        items = replies()
+        write_jsonl_file(
+            "scores.jsonl",
+            [
+                {"id": item.id, "metric": "m"}
+                | ({"value": 1.0 * n} if item.ratings is None else {"value": None, "unscored": "-"})
+                for n, item in enumerate(items)
+            ],
+        )
+        found = estimated(capsys, "--method", method)
+        assert [each["metric_only"] for each in found["systems"]] == 3 * [
+            {"mean": None, "ci": None}
+        ]
+        assert all(each["mean"] == each["people_only"]["mean"] for each in found["systems"])
+        assert run(["estimate", "items.jsonl", "scores.jsonl", "--svg", "means.svg"]) == 0
+        assert "metric alone" not in Path("means.svg").read_text()
+        capsys.readouterr()
+
+
+def test_equal_differences_have_no_interval(capsys: pytest.CaptureFixture[str]) -> None:
+    """y is 1 below x in all rated contexts; nothing says by how much differences vary."""
+    items = [
+        Item(f"{n}{s}", f"{n}", [f"say {n}"], s, ratings=n % 3 + (s == "x") if n < 6 else None)
+        for n in range(20)
+        for s in "xy"
+    ]
+    write(items)
+    found = estimated(capsys)
+    (pair,) = found["pairs"]
+    assert pair["difference"] == pytest.approx(1)
+    assert pair["ci"] is pair["p"] is pair["p_adjusted"] is pair["people_only"]["ci"] is None
+    assert [each["ci"] is None for each in found["systems"]] == [False, False]
+    assert "x and y: their ratings differ alike" in "\n".join(found["notes"])
+    assert [each["group"] for each in found["systems"]] == ["a", "a"]
+    assert run(["estimate", "items.jsonl", "scores.jsonl"]) == 0
+
+
 def test_ratings_on_different_scales(capsys: pytest.CaptureFixture[str]) -> None:
     def percent(item: Item) -> Item:
         if not isinstance(item.ratings, dict):

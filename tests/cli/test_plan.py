@@ -263,6 +263,8 @@ def test_ratings_of_one_person(folder: Path, capfd: pytest.CaptureFixture[str]) 
 def test_everything_is_rated(folder: Path) -> None:
     with pytest.warns(RejoinderWarning, match="are rated already"):
         result = rejoinder.plan(replies(rated=40), budget=8)
+    assert result.to_dict()["notes"] == result.notes
+    assert any("are rated already" in note for note in result.notes)
     assert result.items == [] and result.to_dict()["next"] == []
 
 

@@ -12,7 +12,13 @@ from ppi_py import ppi_mean_ci, ppi_mean_pointestimate, ppi_mean_pval  # type: i
 from scipy.stats import binom, norm
 from scipy.stats import t as student
 
-from rejoinder.estimation.prediction_powered import Replies, Target, _combined, estimate_means
+from rejoinder.estimation.prediction_powered import (
+    TARGETS,
+    Replies,
+    Target,
+    _combined,
+    estimate_means,
+)
 
 NAN = float("nan")
 
@@ -130,19 +136,46 @@ def test_unbiased_over_all_samples(target: Target) -> None:
 
 
 def test_difference_in_shared_contexts() -> None:
-    """System 1 is rated .5 higher in every context: the difference is sure, though both means are
-    not. If the two are rated in different contexts, variances add up."""
+    """Differences of 0, 1, 1, 1, 2 in five contexts: mean 1, variance of the mean .5 / 5 = .1 by 4
+    degrees of freedom, though ratings vary much more between contexts. If the two are rated in
+    different contexts, variances add up."""
     first = np.array([1.0, 2, 3, 4, 5])
     system, context = np.repeat([0, 1], 5), np.tile(np.arange(5), 2)
-    paired = replies(np.concatenate([first, first + 0.5]), system, context)
-    difference, low, high, p = estimate_means(paired, None).difference(1, 0)
-    assert (difference, low, high) == pytest.approx((0.5, 0.5, 0.5))
-    assert p == pytest.approx(0, abs=1e-9)
+    paired = replies(np.concatenate([first, first + np.array([0, 1, 1, 1, 2])]), system, context)
+    means = estimate_means(paired, None)
+    assert means.mean[1] - means.mean[0] == pytest.approx(1)
+    assert means.error_of_difference(1, 0) == pytest.approx((np.sqrt(0.1), 4))
+    _, low, high, p = means.difference(1, 0)
+    # t = 1 / √.1 = 3.1623 with 4 degrees of freedom; the differences are symmetric
+    assert (low, high) == pytest.approx(
+        (1 - 2.776445 * 0.316228, 1 + 2.776445 * 0.316228), rel=1e-4
+    )
+    assert p == pytest.approx(2 * student.sf(np.sqrt(10), 4))
     apart = replies(np.concatenate([first, first + 0.5]), system, np.arange(10))
     means = estimate_means(apart, None)
     _, low, high, p = means.difference(1, 0)
     # variance 2 · 2.5 / 5 = 1 with 10 - 2 = 8 degrees of freedom: t = 2.306
     assert (low, high) == pytest.approx((0.5 - 2.306, 0.5 + 2.306), abs=1e-3)
+
+
+def test_equal_differences_are_not_certain() -> None:
+    """Three of 20 contexts are rated, and in all of them system 0 is 1 better: nothing says how
+    much differences vary, whatever scores say of them. Just these replies, all rated, are known."""
+    rating = np.full((2, 20), NAN)
+    rating[:, :3] = [[2, 3, 5], [1, 2, 4]]
+    system, context = np.repeat([0, 1], 20), np.tile(np.arange(20), 2)
+    some = replies(rating.ravel(), system, context)
+    for scores in (None, np.random.default_rng(1).normal(size=40)):
+        for target in TARGETS:
+            means = estimate_means(some, scores, target=target)
+            assert not np.isnan(means.interval(0)).any()
+            assert np.isnan(means.difference(0, 1)[1:]).all()
+    all_rated = replies(rating[:, :3].ravel(), np.repeat([0, 1], 3), np.tile(np.arange(3), 2))
+    assert np.isnan(estimate_means(all_rated, None).difference(0, 1)[1:]).all()
+    these = estimate_means(all_rated, None, target="replies")
+    assert these.difference(0, 1) == (1, 1, 1, 0)
+    equal = estimate_means(replies(np.full(3, 2.0)), None, target="replies")
+    assert equal.interval(0) == (2, 2)
 
 
 ratings_lists = st.lists(st.integers(1, 5), min_size=6, max_size=30)

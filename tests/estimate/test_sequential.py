@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from scipy.stats import t as student
@@ -153,6 +154,30 @@ def test_all_differences_equal_decide_nothing() -> None:
     (look,) = looks(items, None, ["a", "b"], StopRule("difference"))
     assert look.estimate == pytest.approx(1)
     assert (look.anytime_ci, look.decided) == (None, False)
+
+
+def test_just_these_replies_are_decided_when_all_are_rated() -> None:
+    """Differences 1 in all contexts: known for these replies, but one unrated reply is enough for
+    nothing to be known. Equal means are not decided without a width, and with one they are."""
+    items = [
+        Item(f"{n}{s}", "r", system=s, context_id=str(n), ratings=float(4 + n % 2 - (s == "b")))
+        for n in range(4)
+        for s in "ab"
+    ]
+    rule = StopRule("difference")
+    (look,) = looks(items, None, ["a", "b"], rule, target="replies")
+    assert (look.estimate, look.ci, look.anytime_ci) == (1, (1, 1), (1, 1))
+    assert (look.anytime_p, look.decided) == (0, True)
+    more = [*items, *(Item(f"5{s}", "r", system=s, context_id="5") for s in "ab")]
+    (look,) = looks(more, None, ["a", "b"], rule, target="replies")
+    assert (look.anytime_ci, look.decided) == (None, False)
+    same = [
+        msgspec.structs.replace(item, ratings=3.0 + int(item.context_id or 0) % 2) for item in items
+    ]
+    (look,) = looks(same, None, ["a", "b"], rule, target="replies")
+    assert (look.anytime_ci, look.anytime_p, look.decided) == ((0, 0), 1, False)
+    (look,) = looks(same, None, ["a", "b"], StopRule("difference", width=0.5), target="replies")
+    assert look.decided
 
 
 def test_several_pairs_share_the_permitted_errors() -> None:

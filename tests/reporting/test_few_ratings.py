@@ -78,6 +78,24 @@ def test_numbers_are_those_of_estimate_and_plan(tmp_path: Path) -> None:
     assert both < alone
 
 
+def test_a_mean_of_0_is_shown() -> None:
+    """People rate system s0 with -1 and 1 in turns, so that their mean is exactly 0."""
+    items, scores = some_rated()
+    name = items[0].system
+    own = [number for number, item in enumerate(items) if item.system == name and item.ratings]
+    values = dict(zip(own[: len(own) // 2 * 2], [-1.0, 1.0] * (len(own) // 2), strict=True))
+    changed = [
+        msgspec.structs.replace(item, ratings=values.get(number)) if item.system == name else item
+        for number, item in enumerate(items)
+    ]
+    found = analysis(changed, scores)
+    section = few_ratings_section(found.few, changed, dict(found.data.numbers), "m")
+    assert section is not None
+    shown = {row.kind: row.value for row in section.rows if row.system == name}
+    assert set(shown) == {"both", "people alone", "metric alone"}
+    assert float(shown["people alone"]) == 0
+
+
 def test_no_such_part_without_ratings_or_if_all_are_rated() -> None:
     items = replies(10)
     values = [n / 40 for n in range(len(items))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -152,7 +153,10 @@ def estimate_systems(
     alone = estimate_means(replies, None, target=target)
     metric = metric_alone(replies, rated, scores, method, confidence)
     order = sorted(range(len(names)), key=lambda s: (math.isnan(both.mean[s]), -both.mean[s], s))
-    warnings, notes = _warnings(replies, scores, names, metrics), _notes(replies, names, people)
+    warnings, notes = (
+        _warnings(replies, scores, names, metrics),
+        _notes(replies, names, people, both),
+    )
     pairs, group = _pairs(replies, names, order, both, alone, confidence)
     unscored = int(np.isnan(scores).sum())
     if unscored:
@@ -254,14 +258,15 @@ def _curve(replies: Replies, learn: Ints, scores: Floats) -> Floats:
 def metric_alone(
     replies: Replies, rated: Ints, scores: Floats, method: Method, confidence: float
 ) -> list[OneEstimate]:
-    """Return what the metric says of each system, brought to the scale by all ratings together."""
+    """Return what the metric says of each system, brought to the scale by all ratings together;
+    nothing if fewer than two of the rated replies are scored."""
+    learn = rated[~np.isnan(scores[rated])]
+    if len(learn) < 2:
+        return [OneEstimate(None, None)] * replies.systems
     if method == "isotonic":
         predicted = _curve(replies, rated, scores)
     else:
-        learn = rated[~np.isnan(scores[rated])]
         x, y, w = scores[learn], replies.rating[learn], replies.weight[learn]
-        if not len(learn):
-            x, y, w = np.zeros(1), np.zeros(1), np.ones(1)
         centre, mean = np.average(x, weights=w), np.average(y, weights=w)
         spread = float(w @ (x - centre) ** 2)
         slope = float(w @ ((x - centre) * (y - mean))) / spread if spread > 0 else 0.0
@@ -378,7 +383,7 @@ def _chance_of_choice(replies: Replies, scores: Floats, system: int) -> float:
     return float(2 * ndtr(-abs(mean - scores[own].mean()) / error))
 
 
-def _notes(replies: Replies, names: Sequence[str], people: People) -> list[str]:
+def _notes(replies: Replies, names: Sequence[str], people: People, means: Means) -> list[str]:
     notes = []
     rated = replies.rated
     count = np.bincount(replies.system[rated], minlength=len(names))
@@ -387,14 +392,22 @@ def _notes(replies: Replies, names: Sequence[str], people: People) -> list[str]:
         notes.append(
             f"{abbreviated(unrated)}: no reply is rated, so there is only the metric's word"
         )
-    if single := [name for s, name in enumerate(names) if contexts[s] == 1]:
+    alone = (contexts == 1) & ~means.known
+    if single := [name for s, name in enumerate(names) if alone[s]]:
         notes.append(f"{abbreviated(single)}: rated in one context only, so there is no interval")
     for s, name in enumerate(names):
         own = replies.rating[rated][replies.system[rated] == s]
-        if contexts[s] > 1 and own.min() == own.max():
+        if contexts[s] > 1 and own.min() == own.max() and not means.known[s]:
             notes.append(
                 f"{name}: all {len(own):,} ratings are {own[0]:g}; how much they vary, and so an"
                 " interval, can't be known from them"
+            )
+    unknown = np.isnan(means.mean) | np.isnan(np.diag(means.covariance))
+    for a, b in combinations(np.flatnonzero(~unknown).tolist(), 2):
+        if means.is_constant(a, b):
+            notes.append(
+                f"{names[a]} and {names[b]}: their ratings differ alike in all rated"
+                " contexts; how much differences vary, and so an interval, can't be known from them"
             )
     if people.number == 1:
         notes.append(

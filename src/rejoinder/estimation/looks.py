@@ -94,8 +94,11 @@ def _looks(
             estimate, low, high, _ = means.difference(a, b, rule.confidence)
             deviation, freedom = means.error_of_difference(a, b)
         contexts = freedom + 1
+        certain = bool(means.known[a] and (b is None or means.known[b]))
         usable = deviation > 0 and math.isfinite(deviation)
         reach = anytime_quantile(contexts, 1 - alpha) * deviation if usable else math.inf
+        if certain:  # all replies that it is about are rated
+            reach = 0.0
         anytime = (estimate - reach, estimate + reach) if math.isfinite(reach) else None
         if anytime is None:
             decided = False
@@ -106,6 +109,8 @@ def _looks(
         p = 1.0
         if usable:
             p = anytime_p(estimate / deviation, contexts, confidence=1 - alpha)
+        elif certain:
+            p = float(estimate == 0)
         yield Look(
             names[a],
             None if b is None else names[b],

@@ -69,6 +69,8 @@ alike, whose is 1."""
 FLOOR = 0.02
 """Share of the variance of independent replies that the variance of a mean is at least: two
 dialogues may have the same mean by chance."""
+SAME = 1e-9
+"""Relative difference up to which two contexts' influences are the same but for rounding."""
 FINE = 3.0
 """Steps between ratings from which they count as continuous."""
 MIN_OTHERS = 2
@@ -112,6 +114,10 @@ class Means:
     """[systems, contexts] expected share of each rated context in the variance."""
     influence: Floats
     """[contexts, systems] by how much each context moves the mean."""
+    of_ratings: Floats
+    """[contexts, systems] by how much each context moves the mean of the ratings alone."""
+    known: Bools
+    """[systems] whether all replies that the mean is about are rated."""
     fineness: float
     """1 on a scale of four values or more, 1/3 for two."""
 
@@ -139,10 +145,22 @@ class Means:
         return difference, low, high, p
 
     def error_of_difference(self, a: int, b: int) -> tuple[float, float]:
-        """Return the standard error of the difference a - b, and its degrees of freedom."""
+        """Return the standard error of the difference a - b, and its degrees of freedom; NaN if it
+        can't be known."""
         table = self.covariance
+        freedom = self._freedom_of_difference(a, b)
+        if self.is_constant(a, b):
+            return math.nan, freedom
         variance = max(table[a, a] + table[b, b] - 2 * table[a, b], 0.0)
-        return float(np.sqrt(variance)), self._freedom_of_difference(a, b)
+        return float(np.sqrt(variance)), freedom
+
+    def is_constant(self, a: int, b: int) -> bool:
+        """Return whether ratings of a and b differ alike in all contexts of a sample, so that
+        nothing says how much their differences vary."""
+        if self.known[a] and self.known[b]:
+            return False
+        first, second = self.of_ratings[:, a], self.of_ratings[:, b]
+        return bool(np.abs(first - second).max() <= SAME * np.abs(first).max())
 
     def _freedom_of_difference(self, a: int, b: int) -> float:
         shares = self.shares[a] * self.covariance[a, a] + self.shares[b] * self.covariance[b, b]
@@ -363,14 +381,26 @@ def _means(
         single *= 1 - count / np.maximum(everything, 1)
     diagonal = np.diag_indices(systems)
     covariance[diagonal] = np.maximum(covariance[diagonal], FLOOR * single)
-    unknown = (several < 2) | _constant(system, columns.rating, systems)
+    known = (count == np.bincount(replies.system, minlength=systems)) & (target == "replies")
+    unknown = ((several < 2) | _constant(system, columns.rating, systems)) & ~known
     covariance[unknown] = np.nan
     covariance[:, unknown] = np.nan
     shares = np.zeros((systems, int(replies.context.max(initial=0)) + 1))
     shares[columns.cell_system, columns.cell_context] = share**2
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
-    fineness = _fineness(columns.rating)
-    return Means(mean, covariance, freedom, np.zeros(systems), shares, table, fineness)
+    plain = columns.rating - columns.weighted_mean(columns.rating)[system]
+    sums = _sums(columns.cell_of, columns.weight * plain / count[system], len(taken))
+    return Means(
+        mean,
+        covariance,
+        freedom,
+        np.zeros(systems),
+        shares,
+        table,
+        _table(columns, sums, replies),
+        known,
+        _fineness(columns.rating),
+    )
 
 
 def _sums(place: Ints, values: Floats, size: int) -> Floats:

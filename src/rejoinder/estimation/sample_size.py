@@ -50,7 +50,7 @@ class Columns:
     rating: Floats
     """NaN if the reply is not rated."""
     score: Floats
-    """0 if there is none: an average reply."""
+    """That of an average reply if there is none."""
 
     def at(self, number: int) -> tuple[float, float]:
         """Return rating and score of a reply."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from rejoinder.estimation.estimates import CONFIDENCE, rated_replies
 from rejoinder.estimation.planning import Question, Units
-from rejoinder.estimation.prediction_powered import Floats, Target
+from rejoinder.estimation.prediction_powered import Floats, Ints, Target
 from rejoinder.estimation.sample_size import Columns, Spread, Study, spread_of
 from rejoinder.items import Item
 
@@ -33,7 +33,7 @@ def study_of(
 ) -> tuple[Study, int]:
     """Return what is known of the units, and how many of them are rated."""
     replies, _ = rated_replies(items)
-    score = np.zeros(len(items)) if scores is None else np.nan_to_num(scores)
+    score = np.zeros(len(items)) if scores is None else _filled(scores, replies.system)
     pairs = question != "mean"
     spread = spread_of(units.members, Columns(replies.system, replies.rating, score), pairs=pairs)
     rated = sum(not np.isnan(replies.rating[members]).all() for members in units.members)
@@ -42,3 +42,11 @@ def study_of(
         count, rated, cost = count // len(systems), rated // len(systems), cost * len(systems)
     known = spread or Spread(ASSUMED_SD * (SQRT2 if pairs else 1.0), ASSUMED_CORRELATION, 0)
     return Study(count, cost, known, target, confidence), rated
+
+
+def _filled(scores: Floats, system: Ints) -> Floats:
+    """Return the scores, those that are missing as the mean of the system."""
+    known = ~np.isnan(scores)
+    count = np.bincount(system, known)
+    total = np.bincount(system, np.where(known, scores, 0.0))
+    return np.where(known, scores, (total / np.maximum(count, 1))[system])

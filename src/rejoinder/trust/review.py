@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from rejoinder.estimation.people import single_ratings
 from rejoinder.meta_evaluation.annotators import Resampling
 from rejoinder.meta_evaluation.correlate import Estimate, correlate_many
 from rejoinder.meta_evaluation.join import Joined
@@ -33,7 +34,7 @@ from rejoinder.trust.repeatability import (
     repeatability_of_answers,
 )
 from rejoinder.trust.runs import is_judge, own_systems, same_question
-from rejoinder.trust.scales import HumanScale, cross_fitted, scale_of, single_ratings
+from rejoinder.trust.scales import HumanScale, cross_fitted, scale_of
 
 Floats = NDArray[np.float64]
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rejoinder.estimation.folds import folds_of
 from rejoinder.estimation.isotonic import isotonic_curve
+from rejoinder.estimation.people import single_ratings
 from rejoinder.items import Item
 from rejoinder.judges.scale import Scale
 from rejoinder.meta_evaluation.ranking import higher_is_better
@@ -59,19 +60,6 @@ class HumanScale:
         used = np.array(self.values)
         between = (used[1:] + used[:-1]) / 2
         return np.asarray(used[np.searchsorted(between, values)])
-
-
-def single_ratings(item: Item) -> list[float]:
-    """Return the ratings of an item one by one; an average counts as one."""
-    match item.ratings:
-        case dict() as by_annotator:
-            return list(by_annotator.values())
-        case list() as unidentified:
-            return list(unidentified)
-        case None:
-            return []
-        case average:
-            return [float(average)]
 
 
 def scale_of(signature: str) -> Scale | None:

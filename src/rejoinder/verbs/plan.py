@@ -120,6 +120,7 @@ class PlanResult(TableResult):
             ],
             "seed": self.seed,
             "output": self.output,
+            "notes": list(self.notes),
         }
 
     def plot(self) -> Svg:

@@ -118,9 +118,13 @@ def _rows(estimates: Estimates, numbers: dict[str, int]) -> tuple[list[EstimateR
     scale = Scale.over(ends, 7)
     rows = []
     for each, kinds in several:
-        known = [(name, kind) for name, kind in zip(KINDS, kinds, strict=True) if kind.mean]
-        for place, (name, kind) in enumerate(known):
-            low, high = kind.ci or (None, None)
+        known = [
+            (name, kind.mean, kind.ci)
+            for name, kind in zip(KINDS, kinds, strict=True)
+            if kind.mean is not None
+        ]
+        for place, (name, mean, ends) in enumerate(known):
+            low, high = ends or (None, None)
             number = numbers[each.system]
             rows.append(
                 EstimateRow(
@@ -130,9 +134,9 @@ def _rows(estimates: Estimates, numbers: dict[str, int]) -> tuple[list[EstimateR
                     name,
                     place == 0,
                     len(known),
-                    shown(kind.mean),
+                    shown(mean),
                     interval(low, high),
-                    strip(scale, kind.mean or 0.0, low, high, number if place == 0 else -1),
+                    strip(scale, mean, low, high, number if place == 0 else -1),
                 )
             )
     return rows, strip_axis(scale)

@@ -158,6 +158,69 @@ def test_the_question_is_in_the_language_of_the_items(tmp_path: Path) -> None:
     assert result.report.to_dict()["foreign"] == 1
 
 
+def test_contexts_of_a_few_dialogues_in_another_language(tmp_path: Path) -> None:
+    """The language is that of each context, not that of most."""
+    english = [[f"Do you like the cats that my {who} has?"] for who in ("aunt", "uncle", "son")]
+    japanese = ["猫は好きですか。昨日、駅前で可愛い猫を見ました。"]
+    short = ["猫は好き?"]
+    items = write(tmp_path / "i.jsonl", [*english, japanese, short])
+
+    def say(body: Any) -> str:
+        asked = json.dumps(body["messages"], ensure_ascii=False)
+        in_japanese = ["はい、大好きです。", "犬の方が好きだと思います。"]
+        return listed(*(in_japanese if "猫" in asked else SIX[:2]))
+
+    with planted_server(say=say) as server:
+        spec = f"llm(url={server.url},model=m,tries=1)"
+        result = rejoinder.expand(items, by=spec, k=2, output=tmp_path / "o.jsonl")
+        questions = [body["messages"][-1]["content"] for body in server.bodies]
+        assert ["返答を 2 個" in each for each in questions if "昨日" in each] == [True]
+        assert sum("返答を 2 個" in each for each in questions) == 1
+    assert [len(each["references"]) for each in expanded(tmp_path / "o.jsonl")] == [2] * 5
+    report = result.report.to_dict()
+    assert report["foreign"] == 0 and "language=" not in report["writer"]
+
+
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_tries_that_brought_nothing_are_followed_by_another_question(
+    tmp_path: Path, temperature: int
+) -> None:
+    items = write(tmp_path / "i.jsonl", [["Do you like the cats of my aunt?"]])
+    said = iter([["Do you like the cats of my aunt?"], ["Do you like the cats of my aunt"], SIX])
+    with planted_server(say=lambda body: listed(*next(said))) as server:
+        spec = f"llm(url={server.url},model=m,temperature={temperature})"
+        result = rejoinder.expand(items, by=spec, k=6, output=tmp_path / "o.jsonl")
+    assert [body["seed"] for body in server.bodies] == [0, 1, 2]
+    shown = [[m["content"] for m in body["messages"][2:3]] for body in server.bodies]
+    assert shown == [
+        [],
+        [listed("Do you like the cats of my aunt?")],
+        [listed("Do you like the cats of my aunt")],
+    ]
+    assert result.report.to_dict()["references"] == 6
+
+
+@pytest.mark.parametrize(
+    ("replies", "reason"),
+    [
+        (["Do you like the cats that my aunt has at home?"], "near-duplicates"),
+        (["x" * 1001], "longer than 1,000 characters"),
+        (
+            ["はい、大好きです。", "Yes. " * 300],
+            "in another language or longer than 1,000 characters",
+        ),
+    ],
+)
+def test_why_no_reply_was_kept(tmp_path: Path, replies: list[str], reason: str) -> None:
+    items = write(tmp_path / "i.jsonl", [["Do you like the cats that my aunt has at home?"]])
+    with planted_server(say=lambda body: listed(*replies)) as server:
+        result = rejoinder.expand(
+            items, by=f"llm(url={server.url},model=m,tries=1)", k=2, output=tmp_path / "o.jsonl"
+        )
+    assert result.report.unexpanded == {f"all replies were {reason}": 1}
+    assert result.report.to_dict()["long"] == sum(len(each) > 1000 for each in replies)
+
+
 def test_every_failure_leaves_items_as_they_were_with_a_reason(tmp_path: Path) -> None:
     contexts = [[f"How is number {n}?"] for n in range(9)]
     items = write(tmp_path / "i.jsonl", [*contexts, [], [""]])

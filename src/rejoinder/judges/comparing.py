@@ -91,8 +91,9 @@ class Comparer:
         questions = [
             self._messages(pairs[number], swapped) for number in asked for swapped in (False, True)
         ]
-        queries = [Query(messages, draw) for messages in questions for draw in range(n)]
-        outcomes = self._questioner.ask(queries, read_choice, self.rubric.fill(AGAIN, {}), telling)
+        again = self.rubric.fill(AGAIN, {})
+        queries = [Query(messages, again, draw) for messages in questions for draw in range(n)]
+        outcomes = self._questioner.ask(queries, read_choice, telling)
         found: dict[int, Comparison] = {}
         for place, number in enumerate(asked):
             own = outcomes[place * 2 * n : (place + 1) * 2 * n]

@@ -64,11 +64,11 @@ class Rater:
         """Rate the replies of items."""
         n = self._asking.n
         questions = [self._messages(item) for item in items]
-        queries = [Query(messages, draw) for messages in questions for draw in range(n)]
+        again = self.rubric.fill(AGAIN, {})
+        queries = [Query(messages, again, draw) for messages in questions for draw in range(n)]
         outcomes = self._questioner.ask(
             queries,
             lambda answer: read(answer, self.rubric.scale, self.rubric.dimensions),
-            self.rubric.fill(AGAIN, {}),
             telling,
         )
         return [self._verdict(outcomes[i * n : (i + 1) * n]) for i in range(len(items))]

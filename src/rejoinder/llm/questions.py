@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
@@ -111,6 +111,8 @@ class Query:
     """The messages of a question, and the number of its answer among several."""
 
     messages: tuple[Message, ...]
+    again: str
+    """What is said after an answer that cannot be read."""
     draw: int = 0
 
 
@@ -133,11 +135,10 @@ class Questioner:
         self,
         queries: Sequence[Query],
         read: Callable[[Answer], T | Unreadable],
-        again: str,
         telling: Telling,
     ) -> list[Outcome[T]]:
         """Return what is read in the answer to each query; one that cannot be read is asked for
-        once more, with ``again`` as a further turn."""
+        once more."""
         if not queries:
             return []
         probes = _probes(queries)
@@ -155,10 +156,7 @@ class Questioner:
             if isinstance(result, Answer) and outcomes[n].reason
         ]
         if unread:
-            repeated = [
-                Query(_again(queries[n].messages, results[n], again), queries[n].draw)
-                for n in unread
-            ]
+            repeated = [_again(queries[n], results[n]) for n in unread]
             chats = [self._chat(query) for query in repeated]
             progress = part_of(telling.progress, len(queries) - len(unread), len(queries))
             second = self._asking.asker.ask(chats, on_note=telling.note, on_progress=progress)
@@ -238,10 +236,12 @@ def schema_form(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"response_format": {"type": "json_schema", "json_schema": described}}
 
 
-def _again(messages: Sequence[Message], result: Result, again: str) -> tuple[Message, ...]:
-    """Return the chat that asks once more; the answer is repeated in it if it has text."""
+def _again(query: Query, result: Result) -> Query:
+    """Return the query that asks once more; the answer is repeated in it if it has text."""
+    *before, last = query.messages
     said = (result.text or result.refusal or "").strip() if isinstance(result, Answer) else ""
     if said:
-        return (*messages, Message("assistant", said), Message("user", again))
-    last = messages[-1]
-    return (*messages[:-1], Message(last.role, f"{last.content}\n\n{again}"))
+        ending = [last, Message("assistant", said), Message("user", query.again)]
+    else:
+        ending = [Message(last.role, f"{last.content}\n\n{query.again}")]
+    return replace(query, messages=(*before, *ending))

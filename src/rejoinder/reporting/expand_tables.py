@@ -40,6 +40,7 @@ def writing_table(report: WritingReport) -> Table:
         ("replies written", report.written),
         ("  left out, nearly the same as another", report.repeated),
         ("  left out, in another language", report.foreign),
+        ("  left out, too long", report.long),
         ("references added", report.references),
         ("parrots added", report.parrots),
         ("items left as they were", sum(report.unexpanded.values())),

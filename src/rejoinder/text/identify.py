@@ -211,6 +211,18 @@ def main_language(texts: Sequence[str]) -> str | None:
     return name if clear else None
 
 
+def language_among(texts: Sequence[str], usual: str | None) -> str | None:
+    """Return the language of a few of many texts: the ``usual`` one of all, unless these are in
+    another; None if it is not clear in which.
+
+    >>> language_among(["ok"], "en"), language_among(["今日は暑いですね。映画が好きです。"], "en")
+    ('en', 'ja')
+    """
+    if usual is not None and find_other_language(texts, [usual]) is None:
+        return usual
+    return main_language(texts)
+
+
 def in_other_language(texts: Iterable[str], expected: str) -> list[bool]:
     """Return for each text whether CLD2 is sure that it is in another language.
 

@@ -29,7 +29,7 @@ from rejoinder.retrieve.retrieved_references import (
     with_references,
 )
 from rejoinder.retrieve.written.writer import LlmWriter, Written
-from rejoinder.text.identify import find_other_language, main_language
+from rejoinder.text.identify import find_other_language, language_among, main_language
 from rejoinder.wording import option
 
 ALL_PRESENT = "all replies are references already"
@@ -50,6 +50,8 @@ class WritingReport:
     """Replies that were left out because they nearly repeat another one, or the context."""
     foreign: int = 0
     """Replies that were left out because they are in another language."""
+    long: int = 0
+    """Replies that were left out because they are longer than 1,000 characters."""
     references: int = 0
     """References added."""
     parrots: int = 0
@@ -92,13 +94,14 @@ def expand(
         contexts = list(dict.fromkeys(tuple(item.context) for item in read_items(source)))
         turns = [turn for context in contexts for turn in context[-1:]]
         _check_language(writer, turns, source.name, any_language, on_warning)
-        expected = main_language(turns)
-        writer = writer.in_language(expected)
-        written, notes = writer.write(contexts, k, telling, expected)
+        usual = main_language(turns)
+        languages = [language_among(context, usual) for context in contexts]
+        written, notes = writer.write(contexts, k, telling, languages)
         for note in notes:
             telling.note(f"{writer.name}: {note}")
         by_context = dict(zip(contexts, written, strict=True))
-        report = _report(writer, k, written)
+        in_one = {writer.in_language(language) for language in languages}
+        report = _report(in_one.pop() if len(in_one) == 1 else writer, k, written)
         _write(output, source, by_context, writer, parrot, rate, report)
     shutil.rmtree(work, ignore_errors=True)
     return report
@@ -112,6 +115,7 @@ def _report(writer: LlmWriter, k: int, written: list[Written]) -> WritingReport:
         written=sum(len(each.texts) for each in written),
         repeated=sum(each.repeated for each in written),
         foreign=sum(each.foreign for each in written),
+        long=sum(each.long for each in written),
         requests=sum(each.cost.requests for each in written),
         tokens=sum(each.cost.tokens for each in written),
     )

@@ -17,8 +17,6 @@ SCHEMA: dict[str, Any] = {
     "required": [REPLIES],
     "additionalProperties": False,
 }
-MAX_LENGTH = 1000
-"""Characters of a reply; longer ones are none."""
 
 _LINE = re.compile(r"\s*(?:\d{1,3}\s*[.):：、．]|[-*•・])\s*(?P<reply>\S.*)")
 _SPEAKER = re.compile(r"B\s*[:：]\s*")
@@ -38,8 +36,7 @@ def read_replies(answer: Answer) -> list[str] | Unreadable:
         found = _of_lines(inside, cut=answer.finish_reason == "length")
     if not found:
         return Unreadable(UNREADABLE, text)
-    replies = [_plain(each) for each in found]
-    return [each for each in replies if 0 < len(each) <= MAX_LENGTH]
+    return [reply for each in found if (reply := _plain(each))]
 
 
 def _of_json(text: str) -> list[str] | None:

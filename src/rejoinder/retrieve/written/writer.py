@@ -3,7 +3,7 @@
 All replies to a context are asked for in one request: a model that sees what it has written varies
 it more than one that is asked again and again. Near-duplicates are left out, and what is missing is
 asked for in further turns, up to ``tries`` requests. The model sees the context alone, neither the
-reply that is evaluated nor other references.
+reply that is evaluated nor other references. It is asked in the language of the context.
 
 >>> str(LlmWriter(url="http://localhost:8000/v1", model="qwen3", concurrency=8))
 'llm(url=http://localhost:8000/v1,model=qwen3)'
@@ -34,8 +34,10 @@ DEFAULT_K = 8
 AUTO = "auto"
 TOKENS_PER_REPLY = 48
 MAX_TRIES = 20
+MAX_LENGTH = 1000
+"""Characters of a reply; longer ones are left out."""
 NO_CONTEXT = "no context"
-NOTHING_NEW = "all replies were near-duplicates, or in another language"
+NO_REPLIES = "the answers have no replies"
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Written:
     """Replies that were left out because they nearly repeat another one, or the context."""
     foreign: int = 0
     """Replies that were left out because they are in another language."""
+    long: int = 0
+    """Replies that were left out because they are longer than 1,000 characters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +68,7 @@ class LlmWriter(Asking):
     needs: ClassVar[frozenset[str]] = frozenset({"context", "language model"})
 
     language: str = AUTO
-    """Of the question: en, ja or zh; auto: that of the items, English for other ones."""
+    """Of the question: en, ja or zh; auto: that of the context, English for other ones."""
     near: float = 0.8
     """Similarity (share of character bigrams) from which on a reply repeats another one."""
     tries: int = 3
@@ -118,22 +122,26 @@ class LlmWriter(Asking):
         contexts: Sequence[Sequence[str]],
         k: int,
         telling: Telling,
-        expected: str | None = None,
+        languages: Sequence[str | None],
     ) -> tuple[list[Written], list[str]]:
         """Return ``k`` replies to each context, and what readers should know.
 
-        Replies in another language than the ``expected`` one are left out.
+        Replies in another language than that of the context are left out, if it is known.
         """
         questioner = Questioner(self, self.name, length=TOKENS_PER_REPLY * k, forms=self.forms())
-        asked = [_Asked(self, context, k, expected) for context in contexts]
+        writers = {language: self.in_language(language) for language in set(languages)}
+        asked = [
+            _Asked(writers[language], context, k, language)
+            for context, language in zip(contexts, languages, strict=True)
+        ]
         for number in range(self.tries):
             open_ones = [each for each in asked if each.is_open]
             if not open_ones:
                 break
             outcomes = questioner.ask(
-                [Query(each.messages()) for each in open_ones],
+                # with the same draw, a question that did not change would get the same answer
+                [Query(each.messages(), each.again, number) for each in open_ones],
                 read_replies,
-                self.prompts.fill("again", k),
                 telling if not number else replace(telling, progress=None),
             )
             for each, outcome in zip(open_ones, outcomes, strict=True):
@@ -158,19 +166,23 @@ class _Asked:
     """One context, and the replies to it so far."""
 
     def __init__(
-        self, writer: LlmWriter, context: Sequence[str], k: int, expected: str | None
+        self, writer: LlmWriter, context: Sequence[str], k: int, language: str | None
     ) -> None:
-        self._writer, self._k, self._expected = writer, k, expected
+        self._writer, self._k = writer, k
+        self._languages = None if language is None else [language]
         self._last_turn = context[-1] if context else ""
         prompts = writer.prompts
         rest = estimate_text(prompts.system + prompts.question)
         turns, self.cut = writer.fit_context(context, rest)
         question = prompts.fill("question", k, context_text(turns, "tags"))
         self._question = (Message("system", prompts.system), Message("user", question))
+        self.again = prompts.fill("again", k)
         self.texts: list[str] = []
+        self._repeats: list[str] = []
+        """Near-duplicates of the last answer, if it had nothing else."""
         self.cost = Cost()
         self.stopped = ("", "")
-        self._repeated = self._foreign = 0
+        self._repeated = self._foreign = self._long = 0
         if not any(map(str.strip, context)):
             self.stopped = NO_CONTEXT, NO_CONTEXT
 
@@ -180,38 +192,51 @@ class _Asked:
         return len(self.texts) < self._k and not self.stopped[0]
 
     def messages(self) -> tuple[Message, ...]:
-        if not self.texts:
-            if not self.cost.requests:
-                return self._question
-            # the same question would get the same answer
-            system, question = self._question
-            more = self._writer.prompts.fill("more", self._k)
-            return system, Message("user", f"{question.content}\n\n{more}")
+        shown = [*self.texts, *self._repeats]
+        if not shown:
+            return self._question
         missing = self._k - len(self.texts)
         return (
             *self._question,
-            Message("assistant", json.dumps({REPLIES: self.texts}, ensure_ascii=False)),
+            Message("assistant", json.dumps({REPLIES: shown}, ensure_ascii=False)),
             Message("user", self._writer.prompts.fill("more", missing)),
         )
 
     def add(self, replies: Sequence[str]) -> None:
         """Keep those that nearly repeat neither the last turn nor another one."""
-        near = self._writer.near
-        expected = None if self._expected is None else [self._expected]
+        near, before = self._writer.near, len(self.texts)
+        self._repeats = []
         for reply in replies:
             if len(self.texts) == self._k:
                 break
-            if find_other_language([reply], expected) is not None:
+            if len(reply) > MAX_LENGTH:
+                self._long += 1
+            elif find_other_language([reply], self._languages) is not None:
                 self._foreign += 1
             elif (Texts([self._last_turn, *self.texts]).similarities(reply, near) >= near).any():
                 self._repeated += 1
+                self._repeats.append(reply)
             else:
                 self.texts.append(reply)
+        if len(self.texts) > before:
+            self._repeats = []
 
     def written(self) -> Written:
         kind, reason = self.stopped
-        if not self.texts and not kind:
-            kind = reason = NOTHING_NEW
         if self.texts:
             kind = reason = ""
-        return Written(self.texts, self.cost, kind, reason, self._repeated, self._foreign)
+        elif not kind:
+            kind = reason = self._left_out()
+        return Written(
+            self.texts, self.cost, kind, reason, self._repeated, self._foreign, self._long
+        )
+
+    def _left_out(self) -> str:
+        """Return why no reply was kept."""
+        why = {
+            "near-duplicates": self._repeated,
+            "in another language": self._foreign,
+            f"longer than {MAX_LENGTH:,} characters": self._long,
+        }
+        given = [reason for reason, count in why.items() if count]
+        return f"all replies were {' or '.join(given)}" if given else NO_REPLIES

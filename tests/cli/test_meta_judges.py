@@ -190,6 +190,7 @@ def test_costs_of_score_are_read_by_meta(run: Run, folder: Path) -> None:
         (["--own-system", "hrd"], 2, "--own-system hrd: no reply is of this system: did you mean"),
         (["--level", "system", "--as-judges"], 2, "--as-judges can only be used with level item"),
         (["--correct", "hred", "--costs", "c.json"], 2, "--costs c.json: with correct systems"),
+        (["--epsilon", "0", "--level", "system"], 2, "--epsilon 0.0 can only be used with level"),
         (["--epsilon", "1.5"], 2, "1.5 is not in the range"),
         (["--costs", "items.jsonl"], 3, "items.jsonl: is not JSON"),
         (["--again", "items.jsonl"], 3, "items.jsonl:1:"),

@@ -180,6 +180,25 @@ def test_a_budget_is_spent_in_rounds_and_never_exceeded(tmp_path: Path) -> None:
     assert str(error.value) == "budget=1: one pair takes 2 requests"
 
 
+def test_runs_of_one_judge_are_told_apart(tmp_path: Path) -> None:
+    items, other = (write(tmp_path / f"{n}.jsonl", 1, n) for n in (2, 3))
+    with planted_server(say=prefers_quality) as server:
+        judge = PairJudge(
+            url=server.url, model="m", logprobs=False, structured=False, window=64, most_requests=6
+        )
+        window = "judge-pairs: 1 contexts are longer than window=64"
+        with pytest.warns(RejoinderWarning, match=window):
+            first = rejoinder.pairs.judge(items, judge)
+        assert first.sent == 2 and len(first.to_dict()["notes"]) == 1
+        with pytest.warns(RejoinderWarning, match="judge-pairs: 3 contexts are longer"):
+            second = rejoinder.pairs.judge(other, judge)
+        # 3 pairs in 2 orders, of which one pair was asked about before
+        assert (second.sent, second.to_dict()["requests"]) == (4, 6)
+        assert second.judged.answers == 3 and not second.judged.unanswered
+        with pytest.warns(RejoinderWarning, match="judge-pairs: 1 contexts are longer"):
+            assert rejoinder.pairs.judge(items, judge).sent == 0
+
+
 def test_answers_so_far_are_not_asked_again(tmp_path: Path) -> None:
     items = write(tmp_path / "i.jsonl", 1, 4)
     people = [{"a": "0:0", "b": f"0:{n}", "winner": "b", "annotator": "ann"} for n in (1, 2, 3)]

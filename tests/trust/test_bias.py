@@ -137,6 +137,17 @@ def test_ratings_that_are_all_the_same_take_nothing_out() -> None:
     assert found.difference.value == pytest.approx(5 / math.sqrt(99 / 12))
 
 
+@pytest.mark.parametrize("high", [4.0, 4.1])
+def test_ratings_that_tell_whose_a_reply_is_leave_no_own_bias(high: float) -> None:
+    # all replies of its own are rated high, all others 1.3: no two have the same rating
+    own = np.repeat([False, True], [7, 6])
+    scores = np.random.default_rng(1).normal(size=13) + own
+    human = np.where(own, high, 1.3)
+    found = own_bias(scores, own, human, np.arange(13), SOME, ["x"])
+    assert found is not None
+    assert found.difference == Estimate()
+
+
 def test_too_few_own_replies_tell_nothing() -> None:
     own = np.arange(20) < 4
     assert own_bias(np.arange(20.0), own, np.arange(20.0), np.arange(20), NONE, ["x"]) is None

@@ -92,7 +92,8 @@ def own_bias(
 ) -> OwnBias | None:
     """Return the coefficient d of the regression score = a + b · rating + d · own.
 
-    None with fewer than five replies of its own, or of others.
+    None with fewer than five replies of its own, or of others. Without a value if the ratings say
+    which replies are its own.
     """
     count = int(own.sum())
     if min(count, own.size - count) < MIN_OWN:
@@ -106,8 +107,10 @@ def own_bias(
         hh, ho, sh = hh - h * h / n, ho - h * o / n, sh - s * h / n
         ss, oo, so = ss - s * s / n, oo - o * o / n, so - s * o / n
         residual = oo * hh - ho * ho
+        # where the ratings say whose a reply is, nothing is known at the same rating
+        apart = np.where(residual > 1e-9 * oo * hh, (so * hh - sh * ho) / residual, np.nan)
         # ratings that are all the same take nothing out
-        d = np.where(hh > 1e-12 * n, (so * hh - sh * ho) / residual, so / oo)
+        d = np.where(hh > 1e-12 * n, apart, so / oo)
         return np.asarray(d / np.sqrt(ss / n))
 
     difference = estimate_of_sums(rows, contexts, finish, resampling)

@@ -44,7 +44,7 @@ class JudgeQuestions:
     def asked(self) -> dict[str, Any]:
         """The parameters that were given."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: value for name, value in given.items() if value not in (None, False, (), [])}
+        return {name: value for name, value in given.items() if not _left_out(value)}
 
     def problems(self, level: str, correct: Sequence[str]) -> list[str]:
         """Return a message for each parameter that is wrong or has no use."""
@@ -84,6 +84,11 @@ class JudgeQuestions:
                 answers=_answers(self.answers),
             ),
         )
+
+
+def _left_out(value: Any) -> bool:
+    """Return whether a parameter has the value that says nothing; 0 is a number as any other."""
+    return value is None or value is False or (isinstance(value, list | tuple) and not value)
 
 
 def _again(scores: ScoresLike, joined: Joined) -> Mapping[str, Floats]:

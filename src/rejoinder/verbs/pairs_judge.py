@@ -57,6 +57,7 @@ class PairsJudgeResult(TableResult):
             "unanswered": judged.unanswered,
             "requests": sum(each.cost.requests for each in judged.comparisons),
             "tokens": sum(each.cost.tokens for each in judged.comparisons),
+            "notes": list(self.notes),
         }
 
 
@@ -86,7 +87,8 @@ def judge(
     ``count`` of them, a ``share`` of each context's pairs, or, without any of these, all. They are
     planned in ``rounds``, each from the answers so far and ``answers`` that there are already. With
     ``questions``, the pairs of these files are asked about instead: plans, or answers of people. If
-    the orders disagree, the pair is a tie. The answers are what :func:`fit` takes.
+    the orders disagree, the pair is a tie. The answers are what :func:`fit` takes. What a
+    ``PairJudge`` may spend holds for each call.
     """
     paths, asked = as_paths(answers), as_paths(questions)
     problems = [*problems, *stdin_twice([candidates, *paths, *asked])]
@@ -174,9 +176,9 @@ def _made(
         )
     except UsageError as error:
         return None, error.messages
-    if budget is not None and made.most_requests is None:
-        made = replace(made, most_requests=budget)
-    return made, ()
+    most = budget if made.most_requests is None else made.most_requests
+    # a copy, as an object that has judged before counts what it spent and saw then
+    return replace(made, most_requests=most), ()
 
 
 def _in_language(spec: Spec, language: str | None) -> Spec:

@@ -173,23 +173,23 @@ def test_scores_of_other_items(tmp_path: Path) -> None:
 def test_from_a_plan_over_a_study_to_an_estimate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Plan with the command line, answers of three people over HTTP who watch the page all the
+    """Plan with the command line, answers of five people over HTTP who watch the page all the
     time, export, and the estimate from all items."""
     monkeypatch.chdir(tmp_path)
-    source = planned_study(tmp_path / "source", 30)
+    source = planned_study(tmp_path / "source", 60, contexts=60)
     (tmp_path / "items.jsonl").write_bytes((source / "items.jsonl").read_bytes())
     (tmp_path / "scores.jsonl").write_bytes((source / "scores.jsonl").read_bytes())
-    assert run(["plan", "items.jsonl", "scores.jsonl", "--budget", "40", "-o", "next.jsonl"]) == 0
+    assert run(["plan", "items.jsonl", "scores.jsonl", "--budget", "100", "-o", "next.jsonl"]) == 0
     chosen = rejoinder.load("next.jsonl")
-    folder = planned_study(tmp_path / "study", 40)
-    links = annotate.invite(folder, count=3, address="http://127.0.0.1").to_dict()["links"]
+    folder = planned_study(tmp_path / "study", 100, contexts=60)
+    links = annotate.invite(folder, count=5, address="http://127.0.0.1").to_dict()["links"]
     decided = []
     with running_server(folder) as server:
         people = [Browser(f"{server.address}/p/{link.rpartition('/')[2]}") for link in links]
         researcher = Browser(server.researcher)
         for person in people:
             person.post("/start")
-        counts = [0, 0, 0]
+        counts = [0] * 5
         while any(person.lease for person in people):
             for number, person in enumerate(people):
                 counts[number] += person.answer_all(
@@ -200,13 +200,13 @@ def test_from_a_plan_over_a_study_to_an_estimate(
         page = researcher.client.get(f"{server.address}/study").text
         for browser in [*people, researcher]:
             browser.close()
-    assert sum(counts) == 40 and min(counts) > 5
+    assert sum(counts) == 100 and min(counts) > 5
     assert decided[0] is False and decided[-1] is True
     assert "You may stop" in page and "careful − rude" in page
     assert run(["annotate", "export", str(folder), "-o", "rated.jsonl"]) == 0
     rated = [item for item in rejoinder.load("rated.jsonl") if item.ratings]
     assert sorted(item.id for item in rated) == sorted(item.id for item in chosen)
-    assert {item.inclusion_probability for item in rated} == {20 / 30}
+    assert {item.inclusion_probability for item in rated} == {50 / 60}
     for item in rated:
         assert list(item.ratings.values()) == [rating_of(item.response)]  # type: ignore[union-attr]
     assert run(["join", "items.jsonl", "--ratings", "rated.jsonl", "-o", "all.jsonl"]) == 0
@@ -215,7 +215,7 @@ def test_from_a_plan_over_a_study_to_an_estimate(
     (pair,) = json.loads(capfd.readouterr().out)["pairs"]
     truth = np.mean(
         [rating_of(f"On day {n} I was careful") - rating_of(f"On day {n} I was rude")
-         for n in range(30)]
+         for n in range(60)]
     )  # fmt: skip
     assert pair["a"] == "careful" and pair["ci"][0] <= truth <= pair["ci"][1]
     assert pair["ci"][0] > 0

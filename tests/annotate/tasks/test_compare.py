@@ -382,10 +382,10 @@ def test_problems(tmp_path: Path) -> None:
     with pytest.raises(DataError) as raised:
         make_kind(tmp_path / "broken", broken, items())
     assert [line.split(": ")[1] for line in str(raised.value).splitlines()] == [
+        "answers_per_task",
         "compare.question",
         "compare.share",
         "compare.max_error",
-        "answers_per_task",
     ]
     kind = make_kind(tmp_path, STUDY, items())
     alone = [item_from({"id": str(n), "context": [str(n)], "response": "x"}) for n in range(3)]

@@ -120,6 +120,11 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return the mean human rating, None if there is none."""
         return mean_rating(self.ratings)
 
+    @property
+    def is_rated(self) -> bool:
+        """Whether it has a human rating; an empty list or object of ratings has none."""
+        return self.rating() is not None
+
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     """The score of one metric for an item, or for a set of replies (``level`` context or system).

@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -189,6 +190,25 @@ def test_bad_input(
     message = capfd.readouterr().err
     assert complaint in message
     assert "Traceback" not in message
+
+
+def test_two_folds(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Of two folds each is predicted from the other, which is divided again for its intervals."""
+    for method in ("ordinal", "isotonic"):
+        made = calibrated("-m", "rouge-l", "--method", method, "--folds", "2", "--draws", "0")
+        assert len(made["folds"]) == 2 if "folds" in made else made["settings"]["folds"] == 2
+        shutil.rmtree("cal")
+    few = [item for item in replies() if item.context in (["say 0"], ["say 1"], ["say 2"])]
+    extra = [
+        msgspec.structs.replace(item, id=f"again {item.id}", response=f"{item.response} again")
+        for item in few
+    ]
+    write_jsonl_file("items.jsonl", [*few, *extra])
+    assert run(["score", "items.jsonl", "-m", "rouge-l", "-o", "scores.jsonl"]) == 0
+    capfd.readouterr()
+    assert run(["calibrate", "items.jsonl", "scores.jsonl", "--folds", "2", "-o", "cal"]) == 3
+    assert "one of two folds has a single context" in capfd.readouterr().err
+    assert run(["calibrate", "items.jsonl", "scores.jsonl", "--folds", "3", "-o", "cal"]) == 0
 
 
 def test_ratings_on_different_scales(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -272,3 +273,50 @@ def test_not_even_all_replies_suffice(folder: Path, capfd: pytest.CaptureFixture
     assert run(["plan", "items.jsonl", "--width", "0.01", "-o", "next.jsonl"]) == 0
     assert "not even ratings of all replies suffice" in capfd.readouterr().err
     assert len(list(read_items("next.jsonl"))) == 80
+
+
+def test_replies_that_lack_some_ratings(folder: Path) -> None:
+    """40 contexts of two systems, each reply with one of three ratings: 160 are missing. The curve
+    counts replies, so that a width that one rating each suffices for needs none more."""
+    with pytest.warns(RejoinderWarning, match="not even ratings of all replies suffice"):
+        result = rejoinder.plan(replies(rated=40), width=0.01, ratings_per_reply=3)
+    assert (len(result.items), result.ratings) == (80, 160)
+    wide = rejoinder.plan(replies(rated=40), width=50, ratings_per_reply=3)
+    assert wide.needed_for_width is not None
+    assert (wide.needed_for_width.more, wide.ratings) == (0, 0)
+
+
+def test_no_reply_of_an_uneven_set_is_lost(folder: Path) -> None:
+    uneven = [item for n, item in enumerate(replies(30)) if item.system == "y" or n < 6]
+    with pytest.warns(RejoinderWarning, match="all that are left are chosen"):
+        result = rejoinder.plan(uneven, width=0.001, question="mean")
+    assert Counter(item.system for item in result.items) == {"x": 3, "y": 30}
+
+
+def test_a_width_never_asks_for_a_part_of_a_reply(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each reply costs 50 ratings, and what a width needs ends with a whole one."""
+    write("rated.jsonl", replies(rated=12, people=tuple(f"p{n}" for n in range(49))))
+    found = planned(capfd, "rated.jsonl", "--width", "0.8", "--ratings-per-reply", "50")
+    assert found["needed_for_width"]["more"] == found["ratings"] > 0
+
+
+def test_ratings_from_before_the_first_plan(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """They have no probability yet, and an averaged rating may be 0."""
+    before = [
+        msgspec.structs.replace(item, ratings=0.0) if n < 2 else item
+        for n, item in enumerate(replies())
+    ]
+    write("before.jsonl", before)
+    assert run(["plan", "before.jsonl", "--budget", "4", "-o", "next.jsonl"]) == 0
+    assert "other inclusion probabilities" in capfd.readouterr().err
+    # ratings of a system that the plan is not about keep theirs
+    other = [item for item in before if item.system == "y" or item.ratings is not None]
+    other = [i for i in other if i.system == "x" or i.ratings is None]
+    write("other.jsonl", other)
+    arguments = ["other.jsonl", "--budget", "4", "--system", "y", "-o", "next.jsonl"]
+    assert run(["plan", *arguments]) == 0
+    assert "other inclusion probabilities" not in capfd.readouterr().err

@@ -12,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rejoinder.errors import DataError
-from rejoinder.estimation.planning import Planned, Question, choose, unit_sizes, units_of
+from rejoinder.estimation.planning import (
+    Planned,
+    Question,
+    choose,
+    missing_ratings,
+    rated_probabilities,
+    ratings_until,
+    unit_sizes,
+    units_of,
+)
 from rejoinder.items import Item
 
 SYSTEMS = ["a", "b", "c"]
@@ -144,6 +153,53 @@ def test_more_ratings_of_each_reply() -> None:
     assert {"c0_b", "c0_c"} <= set(ids(items, planned))
 
 
+def until(
+    items: list[Item], count: int, question: Question, systems: list[str], ratings: int = 1
+) -> int:
+    units = units_of(items, question, systems)
+    return ratings_until(
+        items,
+        units,
+        np.ones(len(units)),
+        count,
+        of_each=question == "mean",
+        ratings=ratings,
+        seed=1,
+    )
+
+
+def test_the_budget_that_gets_to_so_many_units() -> None:
+    """Three systems, two of whose ratings each reply is to have: a context costs 6. One is begun,
+    at the third place of the order, with one rating of each reply: passing it costs 3."""
+    order = ids(replies(10), plan(replies(10), 30))
+    begun = {name: [3.0] for name in order[6:9]}
+    items = replies(10, SYSTEMS, **begun)
+    costs = [until(items, count, "ranking", SYSTEMS, 2) for count in (1, 2, 3, 4, 10)]
+    # one context is begun; 2 and 3 take the first two places; 4 passes the begun one
+    assert costs == [0, 6, 12, 12 + 3 + 6, 9 * 6 + 3]
+    for count, cost in zip((2, 3, 4, 10), costs[1:], strict=True):
+        planned = plan(items, cost, ratings=2)
+        assert (planned.asked, planned.cost) == (count, cost)
+    units = units_of(items, "ranking", SYSTEMS)
+    assert missing_ratings(items, units, 2) == 57
+    assert missing_ratings(items, units, 1) == 27
+    # means: of a, which has 3 replies, all of them, and 5 of b
+    uneven = [*replies(3, ["a"]), *replies(30, ["b"])]
+    cost = until(uneven, 5, "mean", ["a", "b"])
+    systems = Counter(uneven[n].system for n in plan(uneven, cost, "mean").chosen)
+    assert systems == {"a": 3, "b": 5} and cost == 8
+
+
+def test_empty_ratings_are_none() -> None:
+    items = replies(4, ["a"], c0_a={}, c1_a=[], c2_a=0.0)
+    assert [item.is_rated for item in items] == [False, False, True, False]
+    planned = plan(items, 9, "mean", systems=["a"])
+    assert {"c0_a", "c1_a", "c3_a"} == set(ids(items, planned))
+    units = units_of(items, "mean", ["a"])
+    # one of four is rated
+    assert rated_probabilities(items, units, np.ones(4)) == pytest.approx([0.25] * 4)
+
+
 def test_ratings_elsewhere_count_as_a_random_choice() -> None:
     items = replies(10)
     last = ids(items, plan(items, 30))[-3:]
@@ -156,6 +212,10 @@ def test_ratings_elsewhere_count_as_a_random_choice() -> None:
 def test_a_budget_below_one_context() -> None:
     with pytest.raises(DataError, match="budget of 2 does not suffice for one context"):
         plan(replies(4), 2)
+    with pytest.raises(
+        DataError, match="budget of 2 does not suffice for one reply, which needs 3 ra"
+    ):
+        plan(replies(4), 2, "mean", ratings=3)
 
 
 def test_everything_is_rated() -> None:

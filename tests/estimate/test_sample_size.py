@@ -32,7 +32,7 @@ def test_power_as_published_for_the_paired_t_test() -> None:
     """Cohen (1988) and G*Power: an effect of .5 deviations at the 5 % level, two-sided, with a
     power of .80 takes 34 pairs, with .90 and .95 it takes 44 and 54."""
     for power, pairs in ((0.80, 34), (0.90, 44), (0.95, 54)):
-        needed = study().needed(lambda n: study().power(n, 0.5) >= power, 0)  # noqa: B023
+        needed = study().needed(lambda n: study().power(n, 0.5) >= power, lambda n: 2 * n)  # noqa: B023
         assert needed == Needed(pairs, 2 * pairs, 2 * pairs)
     assert study().power(34, -0.5) == study().power(34, 0.5)
     assert study().power(30, 0) == pytest.approx(0.05)
@@ -42,11 +42,11 @@ def test_power_as_published_for_the_paired_t_test() -> None:
 
 def test_what_is_needed_counts_what_is_rated() -> None:
     enough = study()
-    needed = enough.needed(lambda n: enough.width(n) <= 0.8256 + 1e-4, 10)
+    needed = enough.needed(lambda n: enough.width(n) <= 0.8256 + 1e-4, lambda n: 2 * (n - 10))
     assert needed == Needed(25, 50, 30)
-    assert enough.needed(lambda n: enough.width(n) <= 0.8256 + 1e-4, 40).more == 0
-    assert study(20).needed(lambda n: study(20).width(n) <= 0.1, 0) == Needed(None, None, None)
-    assert study(1).needed(lambda n: True, 0) == Needed(None, None, None)
+    none = Needed(None, None, None)
+    assert study(20).needed(lambda n: study(20).width(n) <= 0.1, lambda n: n) == none
+    assert study(1).needed(lambda n: True, lambda n: n) == none
 
 
 @given(st.integers(2, 2000), st.floats(0, 0.95), st.integers(0, 500))
@@ -63,7 +63,7 @@ def test_curves_fall(units: int, r: float, rated: int) -> None:
 def test_a_better_metric_needs_fewer_ratings() -> None:
     def units(r: float) -> int:
         found = study(100_000, r)
-        return found.needed(lambda n: found.width(n) <= 0.2, 0).units or 0
+        return found.needed(lambda n: found.width(n) <= 0.2, lambda n: n).units or 0
 
     # nearly in proportion to 1 - r²
     assert units(0.6) / units(0.0) == pytest.approx(0.64, abs=0.01)

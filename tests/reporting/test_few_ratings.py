@@ -68,7 +68,9 @@ def test_numbers_are_those_of_estimate_and_plan(tmp_path: Path) -> None:
     ]
     assert [(row.system, row.kind, row.value) for row in section.rows] == means
     with pytest.warns(rejoinder.RejoinderWarning, match="treated as a random sample"):
-        planned = rejoinder.plan(*files, budget=14, seed=found.settings.seed)
+        planned = rejoinder.plan(
+            *files, budget=14, seed=found.settings.seed, all_items=tmp_path / "all.jsonl"
+        )
     assert [name for name, _, _ in section.next] == [item.id for item in planned.items][:10]
     assert not {name for name, _, _ in section.next} & {i.id for i in items if i.ratings}
     widths = {point.ratings: as_shown(point.width) for point in planned.curve}

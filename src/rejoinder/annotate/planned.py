@@ -166,7 +166,7 @@ class StudyPlan:
 
 def _probability(item: Item, chance: float) -> dict[str, Any]:
     """Return the fields of an item that the plan knows."""
-    if item.ratings is None:
+    if not item.is_rated:
         return {}
     known = {} if math.isnan(chance) else {"inclusion_probability": chance}
     return {"ratings": item.ratings} | known

@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from rejoinder.errors import DataError
 from rejoinder.estimation.blend import fit_blend
 from rejoinder.estimation.folds import folds_of
 from rejoinder.estimation.isotonic import fit_isotonic
@@ -23,6 +24,7 @@ from rejoinder.meta_evaluation.correlate import correlate_many
 from rejoinder.metrics.calibrated.intervals import RatingScale, cross_conformal
 from rejoinder.metrics.calibrated.models import Model
 from rejoinder.progress import Progress
+from rejoinder.wording import option
 
 Method = Literal["isotonic", "ordinal", "blend"]
 METHODS: tuple[Method, ...] = ("isotonic", "ordinal", "blend")
@@ -150,7 +152,7 @@ def cross_validate(
         uncalibrated,
         [_plain_errors(row, rated.ratings, fold) for row in rated.scores],
         mean_only,
-        _check_intervals(rated, fit, fold, scale, coverage),
+        _check_intervals(rated, fit, fold, scale, coverage, seed),
         _warnings(calibrated, uncalibrated, mean_only),
     )
 
@@ -246,7 +248,7 @@ def _out_of_fold(rated: RatedScores, fit: Fit, fold: Ints) -> tuple[list[Model],
 
 
 def _check_intervals(
-    rated: RatedScores, fit: Fit, fold: Ints, scale: RatingScale, coverage: float
+    rated: RatedScores, fit: Fit, fold: Ints, scale: RatingScale, coverage: float, seed: int
 ) -> IntervalCheck:
     """Make intervals for each fold from all others, and count the ratings that they cover."""
     low, high = np.zeros(len(rated)), np.zeros(len(rated))
@@ -255,6 +257,13 @@ def _check_intervals(
         others = rated.take(~test)
         inner = fold[~test]
         inner = inner - (inner > number)  # the folds that are left, numbered from 0
+        if not inner.any():  # of two folds one is left, which is divided anew
+            if others.contexts < 2:
+                raise DataError(
+                    "one of two folds has a single context; to test intervals it is divided again:"
+                    f" rate replies to more contexts, or set {option('folds', 3)}"
+                )
+            inner = folds_of(others.context, 2, seed)
         models, predicted = _out_of_fold(others, fit, inner)
         errors = np.abs(others.ratings - scale.clip(predicted))
         scores = rated.scores[:, test]

@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 
 from rejoinder.errors import DataError, UsageError
+from rejoinder.estimation.people import single_ratings
 from rejoinder.estimation.sampling import (
     Bools,
     Floats,
@@ -165,16 +166,14 @@ def choose(
     A unit is asked about as a whole: the plan ends at the first that the budget does not suffice
     for, so that which units are in it does not depend on what they cost.
     """
-    lacking = [[n for n in members if _count(items[n]) < ratings] for members in units.members]
-    begun = np.array(
-        [any(_count(items[n]) for n in members) for members in units.members], dtype=bool
-    )
+    lacking = [[n for n in members if _missing(items[n], ratings)] for members in units.members]
+    begun = _begun(items, units)
     order = order_of(units, sizes, seed)
     taken = np.zeros(len(units), dtype=bool)
     chosen: list[int] = []
     left = budget
     for number in order.tolist():
-        cost = sum(ratings - _count(items[n]) for n in lacking[number])
+        cost = sum(_missing(items[n], ratings) for n in lacking[number])
         if cost > left:
             if budget and not chosen:
                 _check_first(cost, budget, len(units.members[number]))
@@ -193,13 +192,42 @@ def choose(
     return Planned(chosen, probability, budget - left, len(units), asked, int(outside.sum()))
 
 
+def ratings_until(
+    items: Sequence[Item],
+    units: Units,
+    sizes: Floats,
+    count: int,
+    *,
+    of_each: bool,
+    ratings: int,
+    seed: int,
+) -> int:
+    """Return the budget with which :func:`choose` gets to so many units that are asked about: of
+    each stratum, as far as it has them, or of all together."""
+    begun = _begun(items, units)
+    part = units.stratum if of_each else np.zeros(len(units), np.int64)
+    left = np.minimum(np.bincount(part), count) - np.bincount(part[begun], minlength=part.max() + 1)
+    budget = 0
+    for number in order_of(units, sizes, seed).tolist():
+        if (left <= 0).all():
+            break
+        budget += sum(_missing(items[n], ratings) for n in units.members[number])
+        left[part[number]] -= not begun[number]
+    return budget
+
+
+def missing_ratings(items: Sequence[Item], units: Units, ratings: int) -> int:
+    """Return how many ratings all replies lack."""
+    return sum(_missing(items[n], ratings) for members in units.members for n in members)
+
+
 def rated_probabilities(items: Sequence[Item], units: Units, sizes: Floats) -> Floats:
     """Return the probability of each reply to be among as many as are rated; NaN for replies that
     nobody asks for.
 
     For replies that were asked about in the order of a plan, however many it has got to.
     """
-    begun = np.array([any(items[n].ratings is not None for n in own) for own in units.members])
+    begun = _begun(items, units)
     probability = np.full(len(items), np.nan)
     for stratum in range(len(units.share)):
         own = np.flatnonzero(units.stratum == stratum)
@@ -218,15 +246,18 @@ def _probabilities(sizes: Floats, begun: Bools, taken: Bools, random_before: boo
     return np.clip(chances, 1e-12, 1.0)
 
 
-def _count(item: Item) -> int:
-    """Return how many ratings an item has; an averaged one counts as one."""
-    if item.ratings is None:
-        return 0
-    return len(item.ratings) if isinstance(item.ratings, (dict, list)) else 1
+def _missing(item: Item, ratings: int) -> int:
+    """Return how many ratings an item lacks; an averaged one counts as one."""
+    return max(ratings - len(single_ratings(item)), 0)
+
+
+def _begun(items: Sequence[Item], units: Units) -> Bools:
+    """Return which units have a rating."""
+    return np.array([any(items[n].is_rated for n in own) for own in units.members], dtype=bool)
 
 
 def _check_first(cost: int, budget: int, replies: int) -> None:
-    raise DataError(
-        f"a budget of {budget:,} does not suffice for one context, whose {replies} replies need"
-        f" {cost:,} ratings"
+    what = (
+        "one reply, which needs" if replies == 1 else f"one context, whose {replies} replies need"
     )
+    raise DataError(f"a budget of {budget:,} does not suffice for {what} {cost:,} ratings")

@@ -148,8 +148,9 @@ class Study:
         counts = {round(float(count)) for count in grid} | ({rated} if rated > 1 else set())
         return [self.point(count, difference) for count in sorted(counts)]
 
-    def needed(self, enough: Callable[[int], bool], rated: int) -> Needed:
-        """Return the smallest number of units for which ``enough`` holds."""
+    def needed(self, enough: Callable[[int], bool], more: Callable[[int], int]) -> Needed:
+        """Return the smallest number of units for which ``enough`` holds, to which ``more`` ratings
+        are still to be made."""
         low, high = 2, self.units
         if high < 2 or not enough(high):
             return Needed(None, None, None)
@@ -157,8 +158,7 @@ class Study:
             middle = (low + high) // 2
             low, high = (low, middle) if enough(middle) else (middle + 1, high)
         ratings = math.ceil(low * self.ratings_per_unit)
-        more = math.ceil(max(low - rated, 0) * self.ratings_per_unit)
-        return Needed(low, ratings, more)
+        return Needed(low, ratings, more(low))
 
 
 def spread_of(units: Sequence[Sequence[int]], columns: Columns, *, pairs: bool) -> Spread | None:

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,11 +23,13 @@ from rejoinder.estimation.planning import (
     Units,
     asked_about,
     choose,
+    missing_ratings,
+    ratings_until,
     unit_sizes,
     units_of,
 )
 from rejoinder.estimation.prediction_powered import TARGETS, Floats, Target
-from rejoinder.estimation.sample_size import Needed, SizePoint, Spread, Study
+from rejoinder.estimation.sample_size import Needed, SizePoint, Spread
 from rejoinder.estimation.studied import SQRT2, study_of
 from rejoinder.files.jsonl import write_jsonl_file
 from rejoinder.files.paths import check_different, check_output
@@ -224,15 +227,25 @@ def plan(
         confidence=confidence,
     )
     study = replace(study, spread=_stated(study.spread, sd, correlation, asked))
+    sizes = unit_sizes(units, given.rows, uneven)
+    more = partial(
+        ratings_until,
+        given.items,
+        units,
+        sizes,
+        of_each=asked == "mean",
+        ratings=ratings_per_reply,
+        seed=seed,
+    )
     for_width = for_power = None
     if width is not None:
         wanted = width
-        for_width = study.needed(lambda n: study.width(n) <= wanted, rated_units)
+        for_width = study.needed(lambda n: study.width(n) <= wanted, more)
     if power is not None and difference is not None:
         share, size = power, difference
-        for_power = study.needed(lambda n: study.power(n, size) >= share, rated_units)
-    sizes = unit_sizes(units, given.rows, uneven)
-    spent = _budget(budget, for_width, for_power, study, rated_units, monitor)
+        for_power = study.needed(lambda n: study.power(n, size) >= share, more)
+    everything = missing_ratings(given.items, units, ratings_per_reply)
+    spent = _budget(budget, for_width, for_power, everything, monitor)
     planned = choose(given.items, units, sizes, spent, ratings=ratings_per_reply, seed=seed)
     made = [
         msgspec.structs.replace(
@@ -247,7 +260,7 @@ def plan(
         budget,
         planned.cost,
         planned,
-        sum(item.ratings is not None for item in given.items),
+        sum(item.is_rated for item in given.items),
         study.spread,
         for_width,
         for_power,
@@ -264,7 +277,10 @@ def plan(
     write_jsonl_file(output, made)
     if all_items is not None:
         write_jsonl_file(all_items, _updated(given.items, planned))
-    elif made and any(item.ratings and item.inclusion_probability for item in given.items):
+    elif made and any(
+        item.is_rated and abs(chance - (item.inclusion_probability or 1.0)) > 1e-9  # NaN is not
+        for item, chance in zip(given.items, planned.probability.tolist(), strict=True)
+    ):
         monitor.note(
             "after this plan, the rated replies have other inclusion probabilities: write all items"
             f" with {option('all_items')}, and estimate from them"
@@ -359,15 +375,14 @@ def _budget(
     budget: int | None,
     width: Needed | None,
     power: Needed | None,
-    study: Study,
-    rated: int,
+    everything: int,
     monitor: Monitor,
 ) -> int:
-    """Return how many ratings to ask for: what is stated, or what the answer needs."""
+    """Return how many ratings to ask for: what is stated, or what the answer needs, and if it can't
+    be had, ``everything``."""
     if budget is not None:
         return budget
     wanted = [needed for needed in (width, power) if needed is not None]
-    everything = math.ceil((study.units - rated) * study.ratings_per_unit)
     if any(needed.more is None for needed in wanted):
         monitor.note("not even ratings of all replies suffice: all that are left are chosen")
         return everything
@@ -400,7 +415,7 @@ def _say_what_is_missing(
 
 def _say_what_was_found(result: PlanResult, monitor: Monitor) -> None:
     pairs = result.question != "mean"
-    if elsewhere := result.planned.elsewhere:
+    if result.items and (elsewhere := result.planned.elsewhere):
         monitor.note(
             f"{elsewhere:,} rated {'contexts' if pairs else 'replies'} are not those that this plan"
             " begins with: they are treated as a random sample"
@@ -414,7 +429,7 @@ def _updated(items: Sequence[Item], planned: Planned) -> list[Item]:
     updated = []
     for number, item in enumerate(items):
         chance = float(planned.probability[number])
-        known = item.ratings is not None and not math.isnan(chance)
+        known = item.is_rated and not math.isnan(chance)
         updated.append(
             msgspec.structs.replace(item, inclusion_probability=chance) if known else item
         )

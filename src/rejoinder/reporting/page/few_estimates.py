@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from rejoinder.errors import DataError
 from rejoinder.estimation.estimates import Estimates, estimate_systems, standard_scores
-from rejoinder.estimation.planning import Question, asked_about, choose, unit_sizes, units_of
+from rejoinder.estimation.planning import (
+    Question,
+    asked_about,
+    choose,
+    ratings_until,
+    unit_sizes,
+    units_of,
+)
 from rejoinder.estimation.sample_size import Needed, Study
 from rejoinder.estimation.studied import study_of
 from rejoinder.items import Item
@@ -55,7 +63,16 @@ def few_ratings(data: ReportData, seed: int) -> FewRatings | None:
     halved = None
     if count > 1 and study.spread.known_from:
         wanted = HALF * study.width(count)
-        halved = study.needed(lambda n: study.width(n) <= wanted, count)
+        more = partial(
+            ratings_until,
+            items,
+            units,
+            np.ones(len(units)),
+            of_each=question == "mean",
+            ratings=1,
+            seed=seed,
+        )
+        halved = study.needed(lambda n: study.width(n) <= wanted, more)
     return FewRatings(
         estimates, missing, question, study, count, halved, _next(items, scores, question, seed)
     )

@@ -329,10 +329,12 @@ def test_messages_in_a_table_are_those_of_json_lines(
             assert [row[name] for row in table] == [row[name] for row in expected], name
     # the second message of the file begins in its fourth line: the first has two
     assert [row["line"] for row in table] == [2, 4, 5, 6]
-    assert reader.note(str(path)) == (  # type: ignore[attr-defined]
+    assert reader.notes(str(path)) == [  # type: ignore[attr-defined]
         f"{path}: columns recognised by name: dialogue_id = Conversation ID, speaker = sender,"
-        " text = message, time = timestamp"
-    )
+        " text = message, time = timestamp",
+        f"{path}: speakers read as roles: user as user (2 of 4 messages), Bot as assistant (1 of 4"
+        " messages); if they are people, format='messages(roles=false)' reads them as such",
+    ]
 
 
 def test_speakers_that_are_roles(read: Any) -> None:
@@ -349,6 +351,42 @@ def test_speakers_that_are_roles(read: Any) -> None:
     assert len(set(authors)) == 5
     learn = [row["learn"] for row in read("messages(learn_from=assistant)", *lines[:3])]
     assert learn == [False, True, True]
+
+
+def test_people_who_are_called_like_roles(read: Any, tmp_path: Path) -> None:
+    def said(*speakers: str) -> list[dict[str, str]]:
+        return [{"dialogue_id": f"{n}", "speaker": s, "text": "hi"} for n, s in enumerate(speakers)]
+
+    # Ai is a name; programs are called AI or ai
+    found = read("messages", *said("Ai", "Ai", "AI", "ai"))
+    assert [row["learn"] for row in found] == [True, True, False, False]
+    assert len({row["author"] for row in found}) == 3
+    found = read("messages(roles=false)", *said("Bot", "Bot", "ai", "user"))
+    assert all(row["learn"] for row in found)
+    assert len({row["author"] for row in found}) == 3
+    with pytest.raises(UsageError, match="learn_from=all has no use with roles=false"):
+        make_reader("messages(roles=false)", learn_from="all")
+
+
+@pytest.mark.parametrize(
+    ("speakers", "noted"),
+    [
+        (["ann", "bob", "Ai"], None),
+        (["user", "bot", "user", "bot"], None),
+        (["user", "User", "ai", "AI"], None),
+        (["Human", "User"], "Human as user (1 of 2 messages), User as user (1 of 2 messages);"),
+        (["ai", "ann", "ai"], "ai as assistant (2 of 3 messages); if they are people,"),
+    ],
+)
+def test_speakers_that_may_be_people_are_noted(
+    tmp_path: Path, speakers: list[str], noted: str | None
+) -> None:
+    lines = [json.dumps({"dialogue_id": 1, "speaker": each, "text": "hi"}) for each in speakers]
+    (tmp_path / "log.jsonl").write_text("\n".join(["{", "7", "{}", *lines]))
+    notes = make_reader("messages").notes(str(tmp_path / "log.jsonl"))  # type: ignore[attr-defined]
+    assert len(notes) == (noted is not None)
+    assert noted is None or noted in notes[0]
+    assert not make_reader("messages(roles=false)").notes(str(tmp_path / "log.jsonl"))  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def corpus(
     except ImportError as error:
         raise missing_extra("logs", str(error.name), task="reading logs") from None
     from rejoinder.logs.pipeline import beside, make_pairs
-    from rejoinder.verbs.table_notes import note_excluded_columns, note_log_columns
+    from rejoinder.verbs.table_notes import note_excluded_columns, note_guesses
 
     excluded = as_names(exclude)
     settings = make_settings(
@@ -93,7 +93,7 @@ def corpus(
     paths.check_place(target)
     paths.check_output(target, [log for log in names if log != "-" and paths.is_file(log)])
     note_excluded_columns(excluded, monitor)
-    note_log_columns(names, settings.reader, monitor)
+    note_guesses(names, settings.reader, monitor)
     with monitor.pieces("reading") as advance:
         report = make_pairs(
             names, target, settings, engine=engine, memory=memory, on_progress=advance

@@ -68,12 +68,12 @@ def fit(
     _check(inputs, excluded, format)
     from rejoinder.fitting.pairs import is_pairs
     from rejoinder.logs.readers.reader import make_reader
-    from rejoinder.verbs.table_notes import note_excluded_columns, note_log_columns
+    from rejoinder.verbs.table_notes import note_excluded_columns, note_guesses
 
     note_excluded_columns(excluded, monitor)
     if format is not None:
         logs = [path for path in inputs if not is_pairs(path)]
-        note_log_columns(logs, make_reader(format, learn_from), monitor)
+        note_guesses(logs, make_reader(format, learn_from), monitor)
     for note in settings.notes:
         monitor.message(note)
     from rejoinder.fitting.fit import FitProgress

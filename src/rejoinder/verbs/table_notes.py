@@ -1,4 +1,4 @@
-"""Notes on the columns of tables that ``corpus`` and ``fit`` read."""
+"""Notes on what was guessed about files that ``corpus`` and ``fit`` read."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def note_excluded_columns(paths: Iterable[str], monitor: Monitor) -> None:
             next(iter(read_items(file)), None)
 
 
-def note_log_columns(paths: Iterable[str], reader: Reader, monitor: Monitor) -> None:
-    """Report which columns of logs in tables were recognised."""
+def note_guesses(paths: Iterable[str], reader: Reader, monitor: Monitor) -> None:
+    """Report which columns of logs were recognised, and which speakers were taken for roles."""
     if isinstance(reader, Messages):
         for path in paths:
-            if is_file(path) and (note := reader.note(path)):
+            for note in reader.notes(path) if is_file(path) else ():
                 monitor.note(note)

@@ -6,14 +6,17 @@ pipeline orders the messages of a dialogue by (time, line) and merges consecutiv
 speaker.
 
 Speakers that are called as in chat logs (user, bot, assistant …) are roles: other people in every
-dialogue, and ``learn_from`` decides whose messages become responses of pairs.
+dialogue, and ``learn_from`` decides whose messages become responses of pairs. As people may be
+called so, too, a note tells which speakers were read as roles if there are also others.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, ClassVar
 
 import msgspec
@@ -26,9 +29,10 @@ from rejoinder.files.jsonl import MAX_LINE_BYTES
 from rejoinder.files.paths import open_regular
 from rejoinder.files.tables import CsvRows
 from rejoinder.logs.readers.chat import ALL, ROLES, USER, check_learn_from
-from rejoinder.logs.readers.lines import CHUNK, Chunk
+from rejoinder.logs.readers.lines import CHUNK, Chunk, Lines
 from rejoinder.logs.readers.reader import BadRecord, JsonReader, Post, missing, rejected
 from rejoinder.logs.readers.times import BadTime, microseconds
+from rejoinder.wording import option
 
 SYNONYMS = {
     "dialogue_id": (
@@ -46,6 +50,10 @@ SYNONYMS = {
 taken; case, blanks, hyphens and underscores do not matter."""
 
 NEEDED = ("dialogue_id", "speaker", "text")
+NAMES = frozenset({"Ai"})
+"""Names of people that differ from a role in their capital letters alone."""
+MAX_EXAMINED = 1_000_000
+"""Messages at the beginning of a file whose speakers are examined for a note."""
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -53,6 +61,10 @@ class _Message(msgspec.Struct, gc=False):
     speaker: str | int
     text: str
     time: str | int | float | None = None
+
+
+class _Speaker(msgspec.Struct, gc=False):
+    speaker: str | int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,13 +78,17 @@ class Messages(JsonReader):
     """Whether all speakers are roles, such as "agent", which are other people in every dialogue."""
     learn_from: str = USER
     """Which of the roles user and assistant is learnt from; other speakers always are."""
+    roles: bool = True
+    """Whether speakers that are called as in chat logs are roles, or people like all others."""
 
     def __post_init__(self) -> None:
         check_learn_from(self.learn_from)
+        if not self.roles and self.learn_from != USER:
+            raise ValueError(f"learn_from={self.learn_from} has no use with roles=false")
 
     def posts(self, record: _Message, number: int, source: str) -> Iterable[Post]:
         speaker = str(record.speaker)
-        role = ROLES.get(speaker.lower())
+        role = self._role(speaker)
         if self.local or role is not None:
             speaker = f"{record.dialogue_id}#{role or speaker}"
         return [
@@ -105,18 +121,67 @@ class Messages(JsonReader):
                 except (BadRecord, BadTime) as error:
                     yield rejected(chunk.path, line, str(error), str(row))
 
-    def note(self, path: str) -> str | None:
-        """Return which columns of a table were recognised; None if they have the usual names."""
-        if not is_table(path):
+    def notes(self, path: str) -> list[str]:
+        """Return what was guessed: columns that have other names than usual, and speakers that
+        were taken for roles though they may be people."""
+        notes = []
+        if is_table(path):
+            with _table(path) as (_, columns):
+                guessed = [f"{field} = {name}" for field, name in columns.items() if field != name]
+            if guessed:
+                notes.append(f"{path}: columns recognised by name: {', '.join(guessed)}")
+        if self.roles and (note := self._note_of_roles(path)) is not None:
+            notes.append(note)
+        return notes
+
+    def _note_of_roles(self, path: str) -> str | None:
+        """Return which speakers were taken for roles, if there are also other speakers, or several
+        for one role."""
+        counts: Counter[str] = Counter()
+        others = 0
+        with suppress(DataError):  # whoever reads the file will say so
+            for speaker in islice(_speakers(path), MAX_EXAMINED):
+                if self._role(speaker) is None:
+                    others += 1
+                else:
+                    counts[speaker] += 1
+        roles = Counter(ROLES[name] for name in {speaker.lower() for speaker in counts})
+        if not counts or (not others and max(roles.values()) == 1):
             return None
-        with _table(path) as (_, columns):
-            guessed = [f"{field} = {name}" for field, name in columns.items() if field != name]
-        return f"{path}: columns recognised by name: {', '.join(guessed)}" if guessed else None
+        total = others + counts.total()
+        named = ", ".join(
+            f"{speaker} as {self._role(speaker)} ({count:,} of {total:,} messages)"
+            for speaker, count in counts.most_common()
+        )
+        people = option("format", str(replace(self, roles=False, learn_from=USER)))
+        return (
+            f"{path}: speakers read as roles: {named}; if they are people, {people} reads them as"
+            " such"
+        )
+
+    def _role(self, speaker: str) -> str | None:
+        """Return the role of a speaker; None for people."""
+        if not self.roles or speaker in NAMES:
+            return None
+        return ROLES.get(speaker.lower())
 
 
 def is_table(path: str) -> bool:
     """Return whether the name of a file says that it is CSV or TSV."""
     return file_format(path) in ("csv", "tsv")
+
+
+def _speakers(path: str) -> Iterator[str]:
+    """Yield who wrote each message that can be read."""
+    if is_table(path):
+        with _table(path) as (rows, columns):
+            for _, row in rows:
+                yield row[columns["speaker"]]
+        return
+    decode = msgspec.json.Decoder(_Speaker).decode
+    for _, line in Lines(Chunk(path)):
+        with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
+            yield str(decode(line).speaker)
 
 
 @contextmanager

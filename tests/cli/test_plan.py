@@ -128,6 +128,16 @@ def test_as_many_as_a_width_and_a_power_need(
     assert better["needed_for_width"]["units"] < 34
 
 
+def test_an_assumed_deviation_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "items.jsonl", "--width", "1", "-o", "next.jsonl"]) == 0
+    message = capfd.readouterr().err
+    assert "a standard deviation of 1.41 is assumed for differences" in message
+    assert "--sd" in message
+    for more in (["--width", "1", "--sd", "1"], ["--budget", "8"]):
+        assert run(["plan", "items.jsonl", "-o", "next.jsonl", *more]) == 0
+        assert "is assumed for" not in capfd.readouterr().err
+
+
 def test_the_ratings_so_far_say_how_much_they_vary(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -234,7 +244,12 @@ def test_all_ratings_equal(folder: Path, capfd: pytest.CaptureFixture[str]) -> N
     ]
     write("same.jsonl", same)
     found = planned(capfd, "same.jsonl", "--budget", "8")
-    assert found["spread"] == {"sd": pytest.approx(2**0.5), "correlation": 0, "known_from": 0}
+    assert found["spread"] == {
+        "sd": pytest.approx(2**0.5),
+        "correlation": 0,
+        "known_from": 0,
+        "within_dialogues": 0,
+    }
     assert [look["decided"] for look in found["looks"]] == [False]
     assert len(found["next"]) == 8
 
@@ -289,7 +304,7 @@ def test_replies_that_lack_some_ratings(folder: Path) -> None:
 def test_no_reply_of_an_uneven_set_is_lost(folder: Path) -> None:
     uneven = [item for n, item in enumerate(replies(30)) if item.system == "y" or n < 6]
     with pytest.warns(RejoinderWarning, match="all that are left are chosen"):
-        result = rejoinder.plan(uneven, width=0.001, question="mean")
+        result = rejoinder.plan(uneven, width=0.001, question="mean", sd=1)
     assert Counter(item.system for item in result.items) == {"x": 3, "y": 30}
 
 

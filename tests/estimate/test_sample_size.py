@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rejoinder.estimation.sample_size import Columns, Needed, Spread, Study, spread_of
+from rejoinder.estimation.sample_size import Columns, Dialogues, Needed, Spread, Study, spread_of
 
 NAN = math.nan
 
@@ -122,3 +122,53 @@ def test_useless_scores_do_not_look_useful_with_few_ratings() -> None:
         assert spread is not None
         found.append(spread.correlation**2)
     assert np.mean(found) < 0.04
+
+
+def test_dialogues_among_rated_units_by_hand() -> None:
+    """Dialogues of 4, 2 and 2 units, none rated: half of them are of (1 - 1/2⁴) + 2 (1 - 1/2²)
+    dialogues, with (4 · 3 + 2 + 2) / 4 / 4 = 1 other unit of it each.
+    With the first dialogue rated, 4 units are that one, with 3 others each; 6 units are 1 + 2 · 3/4
+    dialogues, with (12 + 2 · 2 / 4) / 6 others each. All units: 3 dialogues, 16 / 8 others."""
+    none = Dialogues(np.array([4, 2, 2]), np.array([0, 0, 0]))
+    assert none.among(4) == pytest.approx((15 / 16 + 3 / 2, 1))
+    begun = Dialogues(np.array([4, 2, 2]), np.array([4, 0, 0]))
+    assert begun.among(4) == pytest.approx((1, 3))
+    assert begun.among(6) == pytest.approx((2.5, 13 / 6))
+    assert none.among(8) == begun.among(8) == pytest.approx((3, 2))
+    # of two systems with the same dialogues each has half of them
+    both = Dialogues(np.array([4, 2, 2] * 2), np.zeros(6, int), 2)
+    assert both.among(4) == pytest.approx(none.among(4))
+    # dialogues of one unit change nothing
+    single = Dialogues(np.ones(50, int), np.repeat([1, 0], 25), 1)
+    for count in (5, 25, 40):
+        assert single.among(count) == pytest.approx((count, 0))
+
+
+def test_width_with_dialogues_by_hand() -> None:
+    """6 dialogues of 15 units, all rated, correlation .5 within: 1 + .5 · 14 = 8 times the variance
+    1 / 90, and Student's t with 5 degrees of freedom: 2 · 2.5706 · √(8 / 90) = 1.5328; as if units
+    were independent it would be 2 · 1.9870 / √90 = .4189."""
+    spread = Spread(1.0, 0.0, 90, 0.5)
+    dialogues = Dialogues(np.full(6, 15), np.full(6, 15))
+    assert Study(90, 2.0, spread, dialogues=dialogues).width(90) == pytest.approx(1.5328, abs=1e-4)
+    assert Study(90, 2.0, spread).width(90) == pytest.approx(0.4189, abs=1e-4)
+    # of just these replies those that are chosen one by one are independent
+    these = Study(180, 2.0, spread, "replies", dialogues=Dialogues(np.full(12, 15), np.zeros(12)))
+    assert these.variance(90) == pytest.approx(1 / 90 - 1 / 180)
+
+
+def test_correlation_within_dialogues_by_hand() -> None:
+    """Differences 1, 3 in each of three dialogues, and 5, 7 in each of three others: means 2 and 6
+    about 4. Between, 6 · 2 · 2² / 5 = 9.6, within, 12 · 1 / 6 = 2: 7.6 / (9.6 + 2) = .6552."""
+    differences = [1.0, 3] * 3 + [5.0, 7] * 3
+    rating = [value for each in differences for value in (each, 0.0)]
+    units = [[2 * n, 2 * n + 1] for n in range(12)]
+    dialogue = np.repeat(np.arange(6), 2)
+    spread = spread_of(units, columns(rating, [0.0] * 24), dialogue, pairs=True)
+    assert spread is not None and spread.within_dialogues == pytest.approx(7.6 / 11.6)
+    # scores that say all that dialogues have in common leave less than nothing of it
+    score = [value for n in range(12) for value in (2.0 if n < 6 else 6.0, 0.0)]
+    spread = spread_of(units, columns(rating, score), dialogue, pairs=True)
+    assert spread is not None and spread.within_dialogues == 0
+    alone = spread_of(units, columns(rating, [0.0] * 24), np.arange(12), pairs=True)
+    assert alone is not None and alone.within_dialogues == 0

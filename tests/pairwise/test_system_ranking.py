@@ -202,3 +202,19 @@ def test_one_context_has_no_intervals() -> None:
     found = ranked(votes("ann", "x", "y", 1, 0), "xy", 1)
     assert found.systems[0].rank_ci is None and found.pairs[0].p is None
     assert "1 context only: there are no intervals" in " ".join(found.notes)
+
+
+def test_systems_that_people_never_compared_have_no_rate_by_people() -> None:
+    """People compare x and y alone, and prefer x in 6 of 8 contexts; what they would say of z,
+    which only the model compares, is unknown, and does not dilute the rate of x against y."""
+    duels = [*votes("ann", "x", "y", 6, 2), *votes("judge-1", "y", "z", 4, 4)]
+    found = ranked(duels, "xyz", 8, resamples=0)
+    rates = {each.system: each.rate_by_people for each in found.systems}
+    assert rates["z"] is None
+    assert rates["x"] is not None and rates["y"] is not None
+    assert rates["x"] + rates["y"] == pytest.approx(1)
+    assert 0.6 < rates["x"] <= 0.75
+    assert "z: people's answers do not compare them" in "\n".join(found.notes)
+    chained = ranked([*duels, *votes("bob", "y", "z", 2, 2)], "xyz", 8, resamples=0)
+    assert all(each.rate_by_people is not None for each in chained.systems)
+    assert "no rate by people" not in "\n".join(chained.notes)

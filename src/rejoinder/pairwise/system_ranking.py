@@ -73,7 +73,8 @@ class RankedByPairs:
     """How often the average person prefers its reply to that of another system."""
     rate_ci: Interval | None
     rate_by_people: float | None
-    """The same from people's answers alone; None if models answered nothing, or everything."""
+    """The same from people's answers alone; None if models answered nothing, or everything, and for
+    systems that no chain of people's answers connects with most of the others."""
     answers: float
     group: str
     """Letters: systems that share one can't be told apart at the 5 % level."""
@@ -178,6 +179,8 @@ def rank_systems(
         people = fit(
             (everything @ wins) * by_people, (everything @ games) * by_people, rows, TOLERANCE
         )[0][0]
+        compared = ~is_model[judge]
+        people[~_largest_part(first[used][compared], second[used][compared], len(systems))] = np.nan
     shared = np.zeros((len(systems), len(systems)), np.int64)
     for a, b in set(zip(low.tolist(), high.tolist(), strict=True)):
         shared[a, b] = shared[b, a] = len(np.unique(context[(low == a) & (high == b)]))
@@ -187,6 +190,11 @@ def rank_systems(
     np.add.at(played, low, votes)
     np.add.at(played, high, votes)
     notes = _notes(names, is_model, total, contexts, int((~used).sum()))
+    if people is not None and (apart := np.flatnonzero(np.isnan(people)).tolist()):
+        notes.append(
+            f"{abbreviated([systems[number] for number in apart])}: people's answers do not compare"
+            " them with the others, so there is no rate by people"
+        )
     return SystemRanking(
         _ranked(strength[0], drawn, people, order, systems, played, group),
         pairs,
@@ -321,6 +329,14 @@ def _systems(comparisons: Comparisons) -> tuple[list[str], Ints]:
     return list(names), numbers
 
 
+def _largest_part(first: Ints, second: Ints, systems: int) -> Bools:
+    """Return which systems belong to the largest part that a chain of answers connects; of equally
+    large ones that of the first system."""
+    graph = csr_array((np.ones(len(first)), (first, second)), shape=(systems, systems))
+    part = connected_components(graph, directed=False)[1]
+    return np.asarray(part == np.bincount(part).argmax())
+
+
 def _check_connected(first: Ints, second: Ints, systems: Sequence[str]) -> None:
     graph = csr_array((np.ones(len(first)), (first, second)), shape=(len(systems),) * 2)
     count, part = connected_components(graph, directed=False)
@@ -372,7 +388,10 @@ def _ranked(
     group: dict[int, str],
 ) -> list[RankedByPairs]:
     rate = expected_rates(strength)[0]
-    by_people = None if people is None else expected_rates(people)[0]
+    by_people = np.full(len(systems), np.nan)
+    if people is not None:
+        there = np.flatnonzero(~np.isnan(people))
+        by_people[there] = expected_rates(people[there])[0]
     ranks = rates = None
     if drawn is not None:
         ranks = (-drawn[0]).argsort(axis=1, kind="stable").argsort(axis=1) + 1
@@ -393,7 +412,7 @@ def _ranked(
                 float(strength[number]),
                 float(rate[number]),
                 None if rates is None else _ends(rates[:, number]),
-                None if by_people is None else float(by_people[number]),
+                None if np.isnan(by_people[number]) else float(by_people[number]),
                 float(played[number]),
                 group.get(number, ""),
             )

@@ -70,6 +70,8 @@ def spread_line(spread: Spread, question: Question) -> str:
     of = "ratings" if question == "mean" else "differences within a context"
     units = "replies" if question == "mean" else "contexts"
     source = f"from {spread.known_from:,} rated {units}" if spread.known_from else "assumed"
+    if spread.within_dialogues:
+        source += f"; correlation within dialogues {number(spread.within_dialogues, 2)}"
     return (
         f"standard deviation of {of} {number(spread.sd, 2)}, correlation with the scores"
         f" {number(spread.correlation, 2)} ({source})"

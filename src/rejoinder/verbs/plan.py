@@ -244,6 +244,13 @@ def plan(
     if power is not None and difference is not None:
         share, size = power, difference
         for_power = study.needed(lambda n: study.power(n, size) >= share, more)
+    if (width is not None or power is not None) and not study.spread.known_from and sd is None:
+        monitor.note(
+            "too few ratings to know how much they vary: a standard deviation of"
+            f" {study.spread.sd:.3g} is assumed for"
+            f" {'single replies' if asked == 'mean' else 'differences'}; if you know better, give"
+            f" that of replies' ratings with {option('sd')}"
+        )
     everything = missing_ratings(given.items, units, ratings_per_reply)
     spent = _budget(budget, for_width, for_power, everything, monitor)
     planned = choose(given.items, units, sizes, spent, ratings=ratings_per_reply, seed=seed)

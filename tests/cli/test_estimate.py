@@ -170,6 +170,21 @@ def test_inclusion_probabilities(capsys: pytest.CaptureFixture[str]) -> None:
         assert b["mean"] - true > 0.2
 
 
+def test_ratings_with_and_without_probabilities(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first ten contexts were rated before the plan that gives the others theirs; x is known
+    throughout, and of y nothing is."""
+
+    def change(item: Item) -> Item:
+        known = item.system == "x" or (item.system == "z" and int(item.id[:-1]) >= 10)
+        return msgspec.structs.replace(item, inclusion_probability=0.3 if known else None)
+
+    write(replies(change))
+    notes = [note for note in estimated(capsys)["notes"] if "inclusion_probability" in note]
+    # z is rated in every third context, (n + 2) % 3 == 0: in 1, 4, 7 of the first ten, 33 in all
+    assert len(notes) == 1 and notes[0].startswith("z: 3 of 33 rated replies have no")
+    assert "--all" in notes[0]
+
+
 def test_rated_replies_that_are_not_a_random_draw(capsys: pytest.CaptureFixture[str]) -> None:
     def best(item: Item) -> Item:
         rating = 4.0 if float(item.response) > 3.6 else 5.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -27,6 +27,7 @@ from rejoinder.items import Item
 from rejoinder.meta_evaluation.join import Joined, abbreviated, numbered
 from rejoinder.meta_evaluation.ranking import higher_is_better
 from rejoinder.meta_evaluation.significance import holm, letters
+from rejoinder.wording import option
 
 Method = Literal["linear", "isotonic"]
 METHODS: tuple[Method, ...] = ("linear", "isotonic")
@@ -157,6 +158,7 @@ def estimate_systems(
         _warnings(replies, scores, names, metrics),
         _notes(replies, names, people, both),
     )
+    notes += _mixed_probabilities(items, replies, names)
     pairs, group = _pairs(replies, names, order, both, alone, confidence)
     unscored = int(np.isnan(scores).sum())
     if unscored:
@@ -415,3 +417,20 @@ def _notes(replies: Replies, names: Sequence[str], people: People, means: Means)
             " nothing is known about agreement"
         )
     return notes
+
+
+def _mixed_probabilities(
+    items: Sequence[Item], replies: Replies, names: Sequence[str]
+) -> Iterator[str]:
+    """Yield a note for each system that was rated with known probabilities and without."""
+    rated = replies.rated
+    chance = np.array([items[n].inclusion_probability or np.nan for n in rated.tolist()])
+    for s, name in enumerate(names):
+        own = chance[replies.system[rated] == s]
+        unknown = int(np.isnan(own).sum())
+        if unknown and (own < 1).any():
+            yield (
+                f"{name}: {unknown:,} of {len(own):,} rated replies have no"
+                " 'inclusion_probability' and stand for themselves alone; a plan with"
+                f" {option('all_items')} gives them theirs"
+            )

@@ -123,8 +123,8 @@ def _rows(estimates: Estimates, numbers: dict[str, int]) -> tuple[list[EstimateR
             for name, kind in zip(KINDS, kinds, strict=True)
             if kind.mean is not None
         ]
-        for place, (name, mean, ends) in enumerate(known):
-            low, high = ends or (None, None)
+        for place, (name, mean, ci) in enumerate(known):
+            low, high = ci or (None, None)
             number = numbers[each.system]
             rows.append(
                 EstimateRow(

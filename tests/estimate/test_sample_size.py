@@ -153,7 +153,9 @@ def test_width_with_dialogues_by_hand() -> None:
     assert Study(90, 2.0, spread, dialogues=dialogues).width(90) == pytest.approx(1.5328, abs=1e-4)
     assert Study(90, 2.0, spread).width(90) == pytest.approx(0.4189, abs=1e-4)
     # of just these replies those that are chosen one by one are independent
-    these = Study(180, 2.0, spread, "replies", dialogues=Dialogues(np.full(12, 15), np.zeros(12, int)))
+    these = Study(
+        180, 2.0, spread, "replies", dialogues=Dialogues(np.full(12, 15), np.zeros(12, int))
+    )
     assert these.variance(90) == pytest.approx(1 / 90 - 1 / 180)
 
 

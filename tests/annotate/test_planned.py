@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,11 @@ def test_from_a_plan_over_a_study_to_an_estimate(
                 counts[number] += person.answer_all(
                     lambda page: {"appropriateness-0": str(rating_of(page))}, most=1
                 )
+            state = researcher.client.get(f"{server.address}/study/status.json")
+            decided.append(state.json()["plan"]["decided"])
+        until = time.monotonic() + 60  # the status is computed every few seconds
+        while not decided[-1] and time.monotonic() < until:
+            time.sleep(0.2)
             state = researcher.client.get(f"{server.address}/study/status.json")
             decided.append(state.json()["plan"]["decided"])
         page = researcher.client.get(f"{server.address}/study").text

@@ -84,8 +84,9 @@ def check_one_scale(
     if scale is not None:
         check_scale([rating for item in items for rating in single_ratings(item)], *scale)
         return
+    people = _by_person(items)
     ranges = {}
-    for name, ratings in _by_person(items).items():
+    for name, ratings in people.items():
         values = set(ratings)
         if len(ratings) >= MIN_RATINGS and (len(values) >= MIN_STEPS or values == {0.0, 1.0}):
             ranges[name] = (min(values), max(values))
@@ -94,7 +95,6 @@ def check_one_scale(
     lowest = min(ranges, key=lambda name: ranges[name][1])
     highest = max(ranges, key=lambda name: ranges[name][1])
     (a, b), (c, d) = ranges[lowest], ranges[highest]
-    people = _by_person(items)
     higher = float(np.mean([rating > b for rating in people[highest]]))
     # a strict person on the same scale may give no high rating to a few replies
     if b > 0 and d >= TIMES * b and (1 - higher) ** len(people[lowest]) < CHANCE:

@@ -88,6 +88,3 @@ class Board:
     """Mean correlation over the sets that nothing was chosen on."""
     overall_sets: list[str]
     contamination: list[EvaluatorOnSet] = field(default_factory=list)
-
-    def facts(self, metric: str) -> MetricFacts:
-        return next(each for each in self.metrics if each.metric == metric)

@@ -240,29 +240,32 @@ def _set_board(
         {name: _sign(board.note(name)) * values for name, values in rated.scores.items()},
     )
     figures = correlations_of(columns, resamples, seed)
-    complete = [name for name, values in columns.scores.items() if _is_complete(values)]
-    apart = {name: _apart(board.note(name), judged.name) for name in complete}
+    replies = len(rated.rated)
+    apart = {
+        name: _apart(board.note(name), judged.name)
+        for name, figure in figures.items()
+        if figure.n == replies
+    }
     rankings = {
-        kind: rank_on_set(columns, [n for n in complete if apart[n] == kind], resamples, seed)
+        kind: rank_on_set(columns, [n for n in apart if apart[n] == kind], resamples, seed)
         for kind in (None, *APART)
     }
     rows = []
-    for name, values in columns.scores.items():
+    for name, figure in figures.items():
         standing: Standing = "incomplete"
         place: Place | None = None
         if name in apart:
             kind = apart[name]
             place = next((p for p in rankings[kind].places if p.metric == name), None)
             standing = "undefined" if place is None else kind or "ranked"
-        scored = int((values == values).sum())
         rows.append(
             MetricOnSet(
                 name,
-                scored,
-                scored / len(rated.rated),
-                figures[name].spearman,
-                figures[name].pearson,
-                figures[name].kendall,
+                figure.n,
+                figure.n / replies,
+                figure.spearman,
+                figure.pearson,
+                figure.kendall,
                 standing,
                 place.ranks if place else None,
                 collected.seen_contexts(name),
@@ -274,16 +277,12 @@ def _set_board(
         judged.name,
         judged.title,
         judged.chosen_on,
-        len(rated.rated),
+        replies,
         len(set(columns.contexts.tolist())),
         len(rated.systems),
         rows,
     )
     return made, rankings[None]
-
-
-def _is_complete(values: Any) -> bool:
-    return bool((values == values).all())
 
 
 def _apart(note: MetricNote, name: str) -> Standing | None:
